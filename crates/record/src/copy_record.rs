@@ -107,6 +107,11 @@ pub struct CopyStages {
     pub source_host: CopyHostTimes,
     /// What the target's host had of its processors.
     pub target_host: CopyHostTimes,
+    /// Processor time in which the source's TLS encrypted content and decrypted answers: a part of that of its stages `send` and
+    /// `receive`, of which one of seven calls is timed. Zero over QUIC.
+    pub source_cipher_ns: Nanos,
+    /// The same of the target, which decrypts content.
+    pub target_cipher_ns: Nanos,
     /// What the machine of the command did to relay the data; zeros where the hosts reach each other.
     pub relay: CopyRelayTimes,
 }
@@ -130,6 +135,8 @@ impl From<&CopyTimes> for CopyStages {
             network: source.network,
             source_host: source.host,
             target_host: target.host,
+            source_cipher_ns: source.cipher_ns,
+            target_cipher_ns: target.cipher_ns,
             relay: *relay,
         }
     }
@@ -139,8 +146,12 @@ impl CopyStages {
     /// Returns the times. Those of a stage that is listed twice are the last ones.
     pub fn times(&self) -> CopyTimes {
         CopyTimes {
-            source: CopyEndTimes { network: self.network, ..end(&self.source, self.source_host) },
-            target: end(&self.target, self.target_host),
+            source: CopyEndTimes {
+                network: self.network,
+                cipher_ns: self.source_cipher_ns,
+                ..end(&self.source, self.source_host)
+            },
+            target: CopyEndTimes { cipher_ns: self.target_cipher_ns, ..end(&self.target, self.target_host) },
             relay: self.relay,
         }
     }
@@ -241,6 +252,7 @@ mod tests {
         times.source.host.quota_ns = Nanos(5);
         times.target.host.stolen_ns = CpuNanos(6);
         times.relay.handing_ns = Nanos(8);
+        (times.source.cipher_ns, times.target.cipher_ns) = (Nanos(9), Nanos(10));
         times
     }
 
