@@ -54,7 +54,8 @@ impl CryptoParts {
     fn words(&self) -> String {
         let CryptoParts { source_hash_s, target_hash_s, seal_s, open_s } = self;
         format!(
-            "BLAKE3 {source_hash_s:.2} at the source and {target_hash_s:.2} at the target; {seal_s:.2} to seal and {open_s:.2} to open"
+            "BLAKE3 {source_hash_s:.2} at the source and {target_hash_s:.2} at the target; {seal_s:.2} to seal and \
+             {open_s:.2} to open"
         )
     }
 }

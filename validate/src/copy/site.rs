@@ -192,7 +192,7 @@ impl Site {
         shell
     }
 
-    /// Returns a command line with the words of [`super::rivals::Rival`] filled in.
+    /// Returns a command line with the words of [`super::rivals::Rival`] filled in, and RECORDS, a folder for landspeed's records.
     pub(super) fn filled_in(&self, command: &str) -> String {
         let folder = self.folder.path().display().to_string();
         let options = self.ssh_options();
@@ -206,6 +206,7 @@ impl Site {
             .replace("SSH", &format!("ssh {}", each("-o")))
             .replace("landspeed copy", &format!("{landspeed} copy"))
             .replace("landspeed measure", &format!("{landspeed} measure"))
+            .replace("RECORDS", &self.records().display().to_string())
             .replace("FROM", &format!("{folder}/from"))
             .replace("TO", &format!("{folder}/to"))
             .replace("HOST", &format!("root@{}", self.address))
@@ -232,6 +233,11 @@ impl Site {
     /// Returns the source's folder.
     pub(super) fn source(&self) -> PathBuf {
         self.folder.path().join("from")
+    }
+
+    /// Returns the folder of landspeed's records, which a command makes that keeps one there.
+    pub(super) fn records(&self) -> PathBuf {
+        self.folder.path().join("records")
     }
 
     /// Returns the target's folder.

@@ -56,11 +56,11 @@ mod tests {
         };
         let thread = move || {
             counted(spin);
-            assert_eq!(cipher_time(), Nanos(0), "nobody had asked");
+            assert_eq!(cipher_time(), Nanos(0), "it had not asked");
             (0..14).for_each(|_| counted(spin));
             let found = cipher_time();
             assert!(found >= Nanos::millis(28), "{found}");
-            assert_eq!(cipher_time(), Nanos(0), "it was told");
+            assert_eq!(cipher_time(), Nanos(0), "it was returned");
             // The 15th call is one that is timed, and the 16th is not.
             (0..2).for_each(|_| counted(spin));
             assert!(cipher_time() >= Nanos::millis(14));
