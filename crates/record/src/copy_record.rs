@@ -107,8 +107,8 @@ pub struct CopyStages {
     pub source_host: CopyHostTimes,
     /// What the target's host had of its processors.
     pub target_host: CopyHostTimes,
-    /// Processor time in which the source's TLS encrypted content and decrypted answers: a part of that of its stages `send` and
-    /// `receive`, of which one of seven calls is timed. Zero over QUIC.
+    /// Processor time in which the source's TLS encrypted content and decrypted answers: a part of that of its stages
+    /// `send` and `receive`. One of seven calls is timed. Zero over QUIC.
     pub source_cipher_ns: Nanos,
     /// The same of the target, which decrypts content.
     pub target_cipher_ns: Nanos,

@@ -96,8 +96,8 @@ impl StepDesign {
         StepDesign { thorough: true, ..self }
     }
 
-    /// Returns the design with at most `max_blocks` blocks, but never fewer than the 4 after which a step is first judged.
-    /// Only what is no block of the step may say how many these are.
+    /// Returns the design with at most `max_blocks` blocks, but never fewer than the 4 after which a step is first
+    /// judged. Only what is no block of the step may decide how many these are.
     #[must_use]
     pub fn within(self, max_blocks: u32) -> Self {
         let blocks = max_blocks.clamp(FIRST_LOOK, self.max_blocks());

@@ -192,7 +192,8 @@ impl Site {
         shell
     }
 
-    /// Returns a command line with the words of [`super::rivals::Rival`] filled in, and RECORDS, a folder for landspeed's records.
+    /// Returns a command line with the words of [`super::rivals::Rival`] filled in. RECORDS is a folder for landspeed's
+    /// records.
     pub(super) fn filled_in(&self, command: &str) -> String {
         let folder = self.folder.path().display().to_string();
         let options = self.ssh_options();

@@ -19,7 +19,7 @@ mod trial;
 
 use std::collections::VecDeque;
 
-use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{CopyArm, CopyCount, CopyDecision, CopyTrialResult};
 use landspeed_stats::{ErrorLedger, Random};
 
@@ -104,14 +104,20 @@ impl CopyChooser {
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
     }
 
-    /// Takes what is left of the copy, and at what rate it goes. A candidate that is many times as fast would end the copy
-    /// before its blocks: once its first turn has shown its rate, no more blocks are planned than there is content for.
-    pub fn has_left(&mut self, content: Bytes, rate: BitRate) {
+    /// Takes what is known of the copy now. A candidate that is many times as fast would end the copy before its blocks:
+    /// once its first turn has shown its rate, no more blocks are planned than there is content for. What was kept
+    /// makes the copy shorter, and the time of further candidates with it.
+    pub fn has_left(&mut self, outlook: &CopyOutlook) {
         let (size, flows) = (self.size, self.flows());
-        let Some(trial) = &mut self.trial else { return };
-        let Some(own) = trial.rate_before_blocks() else { return };
-        // A turn begins with the windows that the one before it left, so both settings count as the faster one.
-        trial.plan_within(size.blocks_in(content, BitRate(own.0.max(rate.0)), flows));
+        match self.trial.as_mut().map(|trial| (trial.rate_before_blocks(), trial)) {
+            None if self.has_kept => self.size.budget = size.budget.min(outlook.budget()),
+            // A turn begins with the windows that the one before it left: both settings count as the faster one.
+            Some((Some(own), trial)) => {
+                let rate = BitRate(own.0.max(outlook.rate.0));
+                trial.plan_within(size.blocks_in(outlook.left, rate, flows));
+            }
+            _ => {}
+        }
     }
 
     /// Takes what was counted in the turn that was asked for last.

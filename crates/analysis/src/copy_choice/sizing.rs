@@ -60,6 +60,11 @@ impl CopyOutlook {
         Nanos((self.expected_s().min(1e9) * share * 1e9) as u64)
     }
 
+    /// Returns the time that all trials together may take.
+    pub(super) fn budget(&self) -> Nanos {
+        self.part(SHARE)
+    }
+
     /// Returns true if the copy is long enough to test what holds it, and has gone on for long enough to name that.
     pub fn is_worth_a_test(&self) -> bool {
         self.expected_s() >= LEAST_SLOWED.as_secs_f64() && self.elapsed >= LEAST_BEFORE

@@ -1,3 +1,5 @@
+use landspeed_record::units::Bytes;
+
 use super::*;
 
 const SIZE: TrialSize = TrialSize {
@@ -226,8 +228,8 @@ const LOSSY_RTT: Nanos = Nanos::millis(180);
 /// What CUBIC has at first over the path of [`over_a_lossy_path`].
 const LOSSY_RATE: BitRate = BitRate(75e6);
 
-/// Copies over 1 Gb/s and 180 ms with one lost packet in 10,000: four flows have 75 Mb/s with CUBIC and ten times as much with BBR,
-/// and CUBIC's turns begin with BBR's windows. Returns what came of BBR, and what was left then.
+/// Copies over 1 Gb/s and 180 ms with one lost packet in 10,000: four flows have 75 Mb/s with CUBIC and ten times as much
+/// with BBR, and CUBIC's turns begin with BBR's windows. Returns what came of BBR, and what was left then.
 fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
     let outlook = CopyOutlook { elapsed: Nanos::secs(15), left: content, rate: LOSSY_RATE };
     let size = trial_size(&outlook, LOSSY_RTT, &[4, 8]).expect("there is time");
@@ -235,7 +237,7 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
     let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
     loop {
-        chooser.has_left(left, LOSSY_RATE);
+        chooser.has_left(&CopyOutlook { left, ..outlook });
         let turn = chooser.next_turn(spent).expect("BBR is tried first");
         let usual = if turn.is_candidate { 93e6 } else { 50e6 };
         let rate = usual * (0.05 * random.normal()).exp();
@@ -252,7 +254,8 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
     }
 }
 
-/// A better setting moves ten times as much in its turns, so that the copy ends long before the time that it was expected to take.
+/// A better setting moves ten times as much in its turns, so that the copy ends long before the time that it was expected
+/// to take.
 #[test]
 fn a_far_better_control_is_proven_before_it_ends_the_copy() {
     for gib in [6, 8, 12] {
@@ -273,6 +276,24 @@ fn a_copy_that_is_over_before_four_blocks_proves_nothing() {
     assert!(bbr.blocks < 4 && bbr.why == "the copy came to its end", "{bbr:?}");
 }
 
+#[test]
+fn what_was_kept_shortens_the_copy_and_the_trials_that_follow() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], SIZE, 7);
+    let outlook = CopyOutlook { elapsed: Nanos::secs(30), left: Bytes(0), rate: BitRate(1e9) };
+    let mut spent = Nanos(0);
+    chooser.has_left(&outlook);
+    while let Some(turn) = chooser.next_turn(spent) {
+        spent += turn.settle + turn.count;
+        chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
+        chooser.has_left(&outlook);
+    }
+    // Four blocks and a turn of half a second are 8.5 of the 9 seconds.
+    assert_eq!(spent, Nanos::millis(8_500));
+    let decided = chooser.decided();
+    assert_eq!([decided[0].result, decided[1].result], [CopyTrialResult::Kept, CopyTrialResult::NotTried]);
+    assert_eq!(decided[1].why, "no time was left for it");
+}
+
 /// Blocks may not say how many of them there are.
 #[test]
 fn what_is_left_counts_after_the_first_turn_alone() {
@@ -283,7 +304,7 @@ fn what_is_left_counts_after_the_first_turn_alone() {
             turns += 1;
             chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
             if turns == left_at {
-                chooser.has_left(Bytes(0), BitRate(1e9));
+                chooser.has_left(&CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) });
             }
         }
         chooser.decided().remove(0).blocks

@@ -360,10 +360,10 @@ impl<'a> CopyTrials<'a> {
 
     /// Begins the next turn; after the last one, uses what was kept.
     fn next_turn(&mut self) -> Stage {
-        let (spent, left) = (self.trials_begun.elapsed().into(), self.seen.left_and_rate());
+        let (spent, outlook) = (self.trials_begun.elapsed().into(), self.outlook());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
-        if let Some((content, rate)) = left {
-            chooser.has_left(content, rate);
+        if let Some(outlook) = outlook {
+            chooser.has_left(&outlook);
         }
         let next = chooser.next_turn(spent);
         let incumbent = chooser.incumbent().clone();

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use landspeed_record::units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// One of this number of calls is timed, and stands for all: a reading of the processor time is a system call. A message of 1 MiB is
-/// five calls, with which this number has no common divisor.
+/// One of this number of calls is timed and counts for all, because a reading of the processor time is a system call. A
+/// message of 1 MiB is five calls, with which this number has no common divisor.
 const SAMPLE: u64 = 7;
 
 thread_local! {
@@ -20,8 +20,8 @@ struct CipherTime {
     spent: Nanos,
 }
 
-/// Returns the processor time in which this thread has encrypted and decrypted TLS records since the last call. The first call returns
-/// zero: from it on, the thread's time is counted.
+/// Returns the processor time in which this thread has encrypted and decrypted TLS records since the last call. The first
+/// call returns zero: from it on, the thread's time is counted.
 pub fn cipher_time() -> Nanos {
     let now = COUNTED.get().unwrap_or_default();
     COUNTED.set(Some(CipherTime { spent: Nanos(0), ..now }));
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_seven_calls_stands_for_all_on_a_thread_that_asks() {
+    fn one_of_seven_calls_counts_for_all_on_a_thread_that_asks() {
         let spin = || {
             let until = used() + Nanos::millis(2);
             while used() < until {}
