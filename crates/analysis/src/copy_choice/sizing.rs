@@ -116,6 +116,11 @@ impl TrialSize {
         turn_of(self.least, self.of_flow, flows).times(4)
     }
 
+    /// Returns true if there is time for the first candidate alone, and for few blocks of it.
+    pub fn is_tight(&self) -> bool {
+        u64::from(self.blocks) < USUAL_BLOCKS
+    }
+
     /// Returns the number of blocks for which this content suffices at this rate. `flows` is as in [`TrialSize::turn`].
     pub(super) fn blocks_in(&self, content: Bytes, rate: BitRate, flows: u32) -> u32 {
         let of_block = rate.0 / 8.0 * self.block(flows).as_secs_f64() * BESIDE_TURNS;
@@ -246,7 +251,9 @@ mod tests {
         let size = |flows: &[u32]| trial_size(&outlook(120, 134e6), Nanos::millis(10), flows);
         let first = size(&[4, 8, 4, 4]).expect("there is time");
         assert_eq!(first.candidates, 1);
-        assert!(first.blocks >= 6, "{first:?}");
+        assert!(first.blocks >= 6 && !first.is_tight(), "{first:?}");
+        let far = trial_size(&outlook(240, 75e6), Nanos::millis(180), &[4, 8]).expect("there is time");
+        assert_eq!((far.candidates, far.blocks, far.is_tight()), (1, 4, true));
         let longer =
             trial_size(&outlook(600, 134e6), Nanos::millis(10), &[4, 8, 4, 4]).expect("there is time");
         assert_eq!(longer.candidates, 4);

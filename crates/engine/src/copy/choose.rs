@@ -313,6 +313,10 @@ impl<'a> CopyTrials<'a> {
             return self.not_now(nothing_to_try(&held));
         }
         match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
+            Ok(size) if size.is_tight() && self.is_early() => self.not_now(format!(
+                "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
+                size.blocks
+            )),
             Ok(size) => {
                 self.widen(most_of(&found));
                 self.choice = CopyChoice::default();
@@ -324,12 +328,16 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Compares nothing now. The walk may find more; and in a copy's first minute the rate and what holds it are those of
-    /// windows with which flows begin: over a long path that loses packets, several times the rate that stays.
+    /// Compares nothing now, because of what may change while it is early.
     fn not_now(&mut self, why: String) -> Stage {
         self.choice.untried = why;
-        let is_early = !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY);
-        if is_early { Stage::Waits } else { Stage::Over }
+        if self.is_early() { Stage::Waits } else { Stage::Over }
+    }
+
+    /// Returns true while the walk may find more, and in a copy's first minute. Its rate and what holds it are then those
+    /// of the windows with which flows begin: over a long path that loses packets, several times the rate that stays.
+    fn is_early(&self) -> bool {
+        !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY)
     }
 
     /// Returns the larger number of flows of each candidate and the default.
