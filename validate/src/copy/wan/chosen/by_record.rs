@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CopyDecision, CopyTrialResult, Line, Record};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{CopyDecision, CopyMoment, CopyTrialResult, CopyTurn, Line, Record, lines_of};
 use serde::{Deserialize, Serialize};
 
 use super::DEFAULT;
@@ -33,10 +33,7 @@ pub(super) fn record_in(folder: &Path) -> Result<PathBuf> {
 
 /// Returns what was decided about each candidate of a copy.
 fn decisions(record: &Record) -> impl Iterator<Item = &CopyDecision> {
-    record.lines.iter().filter_map(|line| match line {
-        Line::CopyDecision(decision) => Some(&**decision),
-        _ => None,
-    })
+    lines_of!(record, Line::CopyDecision(decision) => &**decision)
 }
 
 /// Returns the other control that a copy has kept, and its goodput from then on.
@@ -45,23 +42,18 @@ pub(super) fn choice_of(record: &Record) -> Option<KeptChoice> {
         one.result == CopyTrialResult::Kept && one.to.control.is_some() && one.to.control != one.from.control
     };
     let decision = decisions(record).find(is_kept)?.clone();
-    let ends = record.lines.iter().filter_map(|line| match line {
-        Line::CopyTurn(turn) if turn.candidate == decision.candidate && !turn.is_slowing => Some(turn.at_ns),
-        _ => None,
-    });
+    let is_own = |turn: &CopyTurn| turn.candidate == decision.candidate && !turn.is_slowing;
+    let ends = lines_of!(record, Line::CopyTurn(turn) if is_own(turn) => turn.at_ns);
     let after_bps = ends.max().and_then(|decided| goodput_from(record, decided)).map(|rate| rate.0);
     Some(KeptChoice { decision, after_bps })
 }
 
 /// Returns the goodput between the first and the last moment of a record that are no earlier than this.
 fn goodput_from(record: &Record, begin: Nanos) -> Option<BitRate> {
-    let moments = record.lines.iter().filter_map(|line| match line {
-        Line::CopyMoment(moment) if moment.at_ns >= begin => Some((moment.at_ns, moment.counts.moved_bytes)),
-        _ => None,
-    });
-    let moments: Vec<(Nanos, Bytes)> = moments.collect();
+    let moments = lines_of!(record, Line::CopyMoment(moment) if moment.at_ns >= begin => &**moment);
+    let moments: Vec<&CopyMoment> = moments.collect();
     let (first, last) = (moments.first()?, moments.last()?);
-    let (time, moved) = (last.0 - first.0, last.1 - first.1);
+    let (time, moved) = (last.at_ns - first.at_ns, last.counts.moved_bytes - first.counts.moved_bytes);
     (time >= LEAST_AFTER).then(|| moved.per(time))
 }
 
@@ -71,17 +63,16 @@ pub(super) fn why_none(record: &Record) -> String {
         let control = one.to.control.as_deref().unwrap_or(DEFAULT);
         format!("{} flows with {control}, {} blocks: {:?} {}", one.to.flows, one.blocks, one.result, one.why)
     };
-    let untried = record.lines.iter().filter_map(|line| match line {
-        Line::CopyEnd(end) if !end.choice.untried.is_empty() => Some(end.choice.untried.clone()),
-        _ => None,
-    });
+    let untried = lines_of!(record, Line::CopyEnd(end) => end.choice.untried.clone());
+    let untried = untried.filter(|why| !why.is_empty());
     let all: Vec<String> = untried.chain(decisions(record).map(words)).collect();
     if all.is_empty() { "its record has no decision".to_owned() } else { all.join("; ") }
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyArm, CopyChoice, CopyCounts, CopyEnd, CopyMoment, CopyTurn, Estimate};
+    use landspeed_record::units::Bytes;
+    use landspeed_record::{CopyArm, CopyChoice, CopyCounts, CopyEnd, Estimate};
 
     use super::*;
 
