@@ -105,8 +105,9 @@ impl CopyChooser {
     }
 
     /// Takes what is known of the copy now. A candidate that is many times as fast would end the copy before its blocks:
-    /// once its first turn has shown its rate, no more blocks are planned than there is content for. What was kept
-    /// makes the copy shorter, and the time of further candidates with it.
+    /// once its first turn has shown its rate, no more blocks are planned than there is content for, and few of them if
+    /// they would take more than 30 % of it. What was kept makes the copy shorter, and the time of further candidates with
+    /// it.
     pub fn has_left(&mut self, outlook: &CopyOutlook) {
         let (size, flows) = (self.size, self.flows());
         match self.trial.as_mut().map(|trial| (trial.rate_before_blocks(), trial)) {

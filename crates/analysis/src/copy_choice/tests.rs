@@ -44,6 +44,9 @@ impl DriftingPath {
     }
 }
 
+/// What is left of a copy of [`copied`]: a first turn that is 1.2 times as fast as usual leaves fewer blocks than planned.
+const COPIED_LEFT: Bytes = Bytes(24_000_000_000);
+
 /// Runs a copy with four of twelve settings as candidates, and returns what it decided. `effect` is what a setting does
 /// to the rate, by its number of flows.
 fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecision>) {
@@ -57,6 +60,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
         spent += turn.settle + turn.count;
         let bytes = path.bytes(effect(turn.arm.flows));
         chooser.take(&counted(&turn, bytes));
+        chooser.has_left(&CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
     let decided = chooser.decided();
     (chooser, decided)

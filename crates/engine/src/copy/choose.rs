@@ -28,6 +28,9 @@ const MOST_FLOWS: u32 = 64;
 pub(super) const LOOK: Nanos = Nanos::millis(500);
 /// The time from one such turn to the next.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
+/// The time in which a rate of the last ten seconds may be that of slow start. Over a long path that loses packets, it
+/// is several times the rate that stays.
+const SETTLING: Duration = Duration::from_secs(20);
 
 /// What a copy may choose while it runs.
 #[derive(Debug, Clone, Default)]
@@ -313,7 +316,7 @@ impl<'a> CopyTrials<'a> {
             return self.not_now(nothing_to_try(&held));
         }
         match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
-            Ok(size) if size.is_tight() && self.is_early() => self.not_now(format!(
+            Ok(size) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
                 "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
                 size.blocks
             )),
@@ -334,8 +337,8 @@ impl<'a> CopyTrials<'a> {
         if self.is_early() { Stage::Waits } else { Stage::Over }
     }
 
-    /// Returns true while the walk may find more, and in a copy's first minute. Its rate and what holds it are then those
-    /// of the windows with which flows begin: over a long path that loses packets, several times the rate that stays.
+    /// Returns true while the walk may find more, and in a copy's first minute, in which its rate and what holds it may
+    /// still change.
     fn is_early(&self) -> bool {
         !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY)
     }
