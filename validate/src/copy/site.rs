@@ -207,11 +207,11 @@ impl Site {
             .replace("SSH", &format!("ssh {}", each("-o")))
             .replace("landspeed copy", &format!("{landspeed} copy"))
             .replace("landspeed measure", &format!("{landspeed} measure"))
-            .replace("RECORDS", &self.records().display().to_string())
             .replace("FROM", &format!("{folder}/from"))
             .replace("TO", &format!("{folder}/to"))
             .replace("HOST", &format!("root@{}", self.address))
             .replace("ADDRESS", &self.address)
+            .replace("RECORDS", &self.records().display().to_string())
     }
 
     /// Returns the options by which ssh logs in to the second host.
