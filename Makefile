@@ -154,9 +154,10 @@ copy-bench-disk: build-validate
 	status=0; for one in "" "--files 20000"; do $(call VALIDATE,copy $(DISK_OF) $$one $(COPY_OF)) || status=1; done; exit $$status
 
 # The goodput of `landspeed copy` over that of a stream by the same transport, by turns: one large file, then many of 1 MiB, over a link of
-# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4 (three quarters of an hour, on a machine left alone).
-# Turns are kept in target/copy-wan.jsonl: a study that was ended goes on. Remove that file to begin anew. WAN_OF has options of
-# `validate copy-wan`, such as --only 1e-4.
+# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4; and a copy of 8 GiB there that begins with CUBIC and
+# chooses (an hour, on a machine left alone, with 17 GB of memory for that copy). Turns are kept in target/copy-wan.jsonl and
+# target/copy-wan.chosen.jsonl: a study that was ended goes on. Remove these files to begin anew. WAN_OF has options of `validate copy-wan`,
+# such as --only 1e-4, or --only chosen for that copy alone (a quarter of an hour).
 WAN_OF :=
 .PHONY: copy-wan
 copy-wan: build-validate

@@ -111,6 +111,11 @@ pub struct CopyStages {
     pub source_disk: Option<CopyDiskTimes>,
     /// What the disk under the target did, as `source_disk`.
     pub target_disk: Option<CopyDiskTimes>,
+    /// Processor time in which the source's TLS encrypted content and decrypted answers: a part of that of its stages
+    /// `send` and `receive`. One of seven calls is timed. Zero over QUIC.
+    pub source_cipher_ns: Nanos,
+    /// The same of the target, which decrypts content.
+    pub target_cipher_ns: Nanos,
     /// What the machine of the command did to relay the data; zeros where the hosts reach each other.
     pub relay: CopyRelayTimes,
 }
@@ -136,6 +141,8 @@ impl From<&CopyTimes> for CopyStages {
             target_host: target.host,
             source_disk: source.disk,
             target_disk: target.disk,
+            source_cipher_ns: source.cipher_ns,
+            target_cipher_ns: target.cipher_ns,
             relay: *relay,
         }
     }
@@ -149,11 +156,13 @@ impl CopyStages {
                 network: self.network,
                 host: self.source_host,
                 disk: self.source_disk,
+                cipher_ns: self.source_cipher_ns,
                 ..stages_of(&self.source)
             },
             target: CopyEndTimes {
                 host: self.target_host,
                 disk: self.target_disk,
+                cipher_ns: self.target_cipher_ns,
                 ..stages_of(&self.target)
             },
             relay: self.relay,
@@ -264,6 +273,7 @@ mod tests {
         times.source.disk = Some(written("sda", 2));
         times.target.disk = Some(written("vdb1", 9));
         times.relay.handing_ns = Nanos(8);
+        (times.source.cipher_ns, times.target.cipher_ns) = (Nanos(9), Nanos(10));
         times
     }
 

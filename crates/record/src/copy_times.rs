@@ -177,6 +177,9 @@ pub struct CopyEndTimes {
     /// The disk under the files; `None` where no single one is.
     #[serde(default)]
     pub disk: Option<CopyDiskTimes>,
+    /// Processor time in which TLS encrypted and decrypted, which its stages have too; zero over QUIC.
+    #[serde(default)]
+    pub cipher_ns: Nanos,
 }
 
 impl CopyEndTimes {
@@ -197,6 +200,7 @@ impl CopyEndTimes {
             network: self.network.since(&earlier.network),
             host: self.host.since(&earlier.host),
             disk: self.disk.and_then(|disk| disk.since(earlier.disk)),
+            cipher_ns: self.cipher_ns - earlier.cipher_ns,
         }
     }
 }
@@ -335,9 +339,10 @@ mod tests {
         let mut later = earlier;
         later.source.of_mut(CopyStage::Send).blocked_ns = Nanos(12);
         later.source.network.resent = 3;
+        later.source.cipher_ns = Nanos(9);
         let between = later.since(&earlier);
         assert_eq!(between.source.of(CopyStage::Send).total(), Nanos(7));
-        assert_eq!(between.source.network.resent, 3);
+        assert_eq!((between.source.network.resent, between.source.cipher_ns), (3, Nanos(9)));
         // A peer that counts backwards gives zeros.
         assert_eq!(earlier.since(&later).source, CopyEndTimes::default());
     }

@@ -96,6 +96,14 @@ impl StepDesign {
         StepDesign { thorough: true, ..self }
     }
 
+    /// Returns the design with at most `max_blocks` blocks, but never fewer than the 4 after which a step is first
+    /// judged. Only what is no block of the step may decide how many these are.
+    #[must_use]
+    pub fn within(self, max_blocks: u32) -> Self {
+        let blocks = max_blocks.clamp(FIRST_LOOK, self.max_blocks());
+        StepDesign { looks: looks(blocks), ..self }
+    }
+
     /// Returns the largest number of blocks that the step may take.
     pub fn max_blocks(&self) -> u32 {
         self.looks.last().map_or(FIRST_LOOK, |look| look.blocks)
@@ -227,6 +235,12 @@ mod tests {
                 (spent - HIGH_ERROR).abs() < 1e-12 && looks(max).iter().all(|look| look.high_error > 0.0)
             );
         }
+    }
+
+    #[test]
+    fn a_design_gets_fewer_blocks_and_never_more() {
+        let of = |blocks| StepDesign::new(0.01, 0.02, 8).within(blocks).max_blocks();
+        assert_eq!([0, 4, 6, 8, 20].map(of), [4, 4, 6, 8, 8]);
     }
 
     #[test]

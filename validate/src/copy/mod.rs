@@ -6,6 +6,7 @@ pub(crate) mod cost;
 pub(crate) mod kills;
 pub(crate) mod memory;
 mod occasions;
+mod parts;
 mod place;
 mod rivals;
 mod site;
@@ -29,6 +30,7 @@ use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
 use occasions::{LEAST_TURNS, Occasion, pool};
+use parts::{CryptoCost, per_gib};
 use place::{Medium, Place};
 use rivals::{Bar, Comparison, OURS, RIVALS, Rival, Work};
 use site::Site;
@@ -218,7 +220,10 @@ fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, byt
             &promise(rival.bar(comparison), ratios, &mut broken),
         ]);
     }
+    let crypto = CryptoCost::over(&per_gib(ours, bytes)).filter(|_| comparison == Comparison::Large);
+    crypto.iter().for_each(|crypto| crypto.row(&mut broken));
     println!("\n{setting}, {} turns each.", ours.len());
+    crypto.iter().for_each(|crypto| println!("{}.", crypto.line()));
     holders(ours, comparison, &mut broken);
     broken.sum_up()
 }
@@ -260,7 +265,7 @@ mod tests {
     use super::*;
 
     fn taken(seconds: f64, cpu_seconds: f64) -> Turn {
-        Turn { seconds, cpu_seconds, held: None }
+        Turn { seconds, cpu_seconds, held: None, parts: None }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use landspeed_analysis::turn_log_ratios;
 use landspeed_stats::{OccasionEstimate, mean_and_deviation, over_occasions};
 use serde::{Deserialize, Serialize};
 
+use super::parts::{CryptoCost, CryptoParts, per_gib};
 use super::rivals::{Comparison, OURS, RIVALS};
 use super::turns::Turn;
 use super::{Contestant, holders, promise};
@@ -85,6 +86,12 @@ impl Occasion {
         let logs = turn_log_ratios(self.turns_of(OURS.name)?, self.turns_of(name)?, figure);
         (!logs.is_empty()).then(|| mean_and_deviation(&logs).0)
     }
+
+    /// Returns what BLAKE3 and the cipher have taken of a GiB, on average; `None` if its turns do not tell it.
+    fn crypto(&self) -> Option<CryptoParts> {
+        let ours = self.turns_of(OURS.name).filter(|_| self.comparison == Comparison::Large)?;
+        CryptoParts::mean(&per_gib(ours, self.bytes))
+    }
 }
 
 /// Pools the occasions of all files, and prints a table of each setting.
@@ -150,6 +157,14 @@ fn print(setting: &str, occasions: &[&Occasion], broken: &mut BrokenPromises) {
         println!();
         holders(&ours, one.comparison, broken);
     }
+    let crypto: Vec<CryptoParts> = occasions.iter().filter_map(|one| one.crypto()).collect();
+    if let Some(cost) = CryptoCost::over(&crypto) {
+        let promise = match crypto.len() < LEAST_OCCASIONS {
+            true => format!("{LEAST_OCCASIONS} occasions decide"),
+            false => cost.promise(broken),
+        };
+        println!("{}; {} occasions; {promise}.", cost.line(), crypto.len());
+    }
 }
 
 fn row(name: &str, occasions: usize, [rate, cost]: [&OccasionEstimate; 2], promise: &str) {
@@ -163,7 +178,8 @@ mod tests {
     use super::*;
 
     fn occasion(ended_unix_s: u64, times: f64) -> Occasion {
-        let turns = |seconds: f64| vec![Turn { seconds, cpu_seconds: 2.0 * seconds, held: None }; 5];
+        let turn = |seconds: f64| Turn { seconds, cpu_seconds: 2.0 * seconds, held: None, parts: None };
+        let turns = |seconds: f64| vec![turn(seconds); 5];
         let programs = [(OURS.name, 1.0), (RIVALS[0].name, times)];
         Occasion {
             ended_unix_s,
@@ -215,5 +231,26 @@ mod tests {
         assert!(pooled(&[2.0, 2.1, 2.0, 1.9, 2.0]).is_err());
         assert!(pooled(&[2.0, 2.1, 2.0, 1.9]).is_ok());
         assert!(pooled(&[]).is_err());
+    }
+
+    #[test]
+    fn the_cipher_of_five_occasions_is_promised_for_one_large_file() {
+        let with_cipher = |comparison, at: u64, open_s: f64| {
+            let mut one = Occasion { comparison, ..occasion(at, 3.0) };
+            let open_s = open_s + at as f64 / 100.0;
+            let parts = CryptoParts { seal_s: 0.2, open_s, ..CryptoParts::default() };
+            one.programs[0].turns.iter_mut().for_each(|turn| turn.parts = Some(parts));
+            one
+        };
+        let kept = |comparison, occasions: u64, open_s: f64| {
+            let of = |at| with_cipher(comparison, at, open_s);
+            let made: Vec<Occasion> = (0..occasions).map(of).collect();
+            let (_folder, path) = file(&made);
+            (made[0].crypto().is_some(), pool(&[path]).is_ok())
+        };
+        assert_eq!(kept(Comparison::Large, 5, 1.0), (true, true));
+        assert_eq!(kept(Comparison::Large, 5, 1.7), (true, false));
+        assert_eq!(kept(Comparison::Large, 4, 1.7), (true, true), "five decide");
+        assert_eq!(kept(Comparison::LargeOverLink, 5, 1.7), (false, true));
     }
 }

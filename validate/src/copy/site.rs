@@ -192,7 +192,8 @@ impl Site {
         shell
     }
 
-    /// Returns a command line with the words of [`super::rivals::Rival`] filled in.
+    /// Returns a command line with the words of [`super::rivals::Rival`] filled in. RECORDS is a folder for landspeed's
+    /// records.
     pub(super) fn filled_in(&self, command: &str) -> String {
         let folder = self.folder.path().display().to_string();
         let options = self.ssh_options();
@@ -210,6 +211,7 @@ impl Site {
             .replace("TO", &format!("{folder}/to"))
             .replace("HOST", &format!("root@{}", self.address))
             .replace("ADDRESS", &self.address)
+            .replace("RECORDS", &self.records().display().to_string())
     }
 
     /// Returns the options by which ssh logs in to the second host.
@@ -232,6 +234,11 @@ impl Site {
     /// Returns the source's folder.
     pub(super) fn source(&self) -> PathBuf {
         self.folder.path().join("from")
+    }
+
+    /// Returns the folder of landspeed's records, which a command makes that keeps one there.
+    pub(super) fn records(&self) -> PathBuf {
+        self.folder.path().join("records")
     }
 
     /// Returns the target's folder.

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use landspeed_engine::{cpu_of_children, timed};
-use landspeed_record::{CopyHeld, CopyHold, MeasureReport};
+use landspeed_record::{CopyHeld, CopyHold, CopyStages, MeasureReport};
 use serde::{Deserialize, Serialize};
 
+use super::parts::CryptoParts;
 use super::rivals::{OURS, Rival, Work};
 use super::site::{Site, Sshd};
 
@@ -27,12 +28,17 @@ pub(super) struct Turn {
     pub(super) cpu_seconds: f64,
     /// What landspeed named as holding its copy most; `None` for other programs.
     pub(super) held: Option<CopyHold>,
+    /// What BLAKE3 and the cipher have taken of a copy of landspeed; `None` for other programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parts: Option<CryptoParts>,
 }
 
 /// What `landspeed copy --json` prints, as far as it is read here.
 #[derive(Debug, Deserialize)]
 struct CopyDocument {
     held: CopyHeld,
+    #[serde(default)]
+    stages: CopyStages,
 }
 
 /// Copies once into the target's folder, which is empty, and compares what has arrived; or sends the same bytes for
@@ -57,16 +63,15 @@ fn copy(site: &Site, rival: &Rival) -> Result<Turn> {
     server.map_or(Ok(()), Sshd::end)?;
     let cpu_seconds = (cpu_of_children()? - before).as_secs_f64();
     site.compare()?;
-    let held = match rival.name == OURS.name {
-        true => held(&said)?,
-        false => None,
-    };
-    Ok(Turn { seconds, cpu_seconds, held })
+    let turn = Turn { seconds, cpu_seconds, held: None, parts: None };
+    if rival.name == OURS.name { told(turn, &said) } else { Ok(turn) }
 }
 
-fn held(document: &[u8]) -> Result<Option<CopyHold>> {
+/// Returns a turn with what landspeed says of its copy.
+fn told(turn: Turn, document: &[u8]) -> Result<Turn> {
     let document: CopyDocument = serde_json::from_slice(document).context("read what the copy prints")?;
-    Ok(document.held.by.first().map(|holder| holder.hold))
+    let held = document.held.by.first().map(|holder| holder.hold);
+    Ok(Turn { held, parts: Some(CryptoParts::of(&document.stages)), ..turn })
 }
 
 /// Returns how many seconds a stream takes for these bytes.
@@ -90,7 +95,7 @@ fn scaled(report: &MeasureReport, bytes: u64) -> Result<Turn> {
     let times = bytes as f64 / stream.received_bytes.0 as f64;
     let cpu_ns: u64 = report.cpu.iter().map(|host| host.workload_ns.0).sum();
     let seconds = stream.window_ns.0 as f64 / 1e9 * times;
-    Ok(Turn { seconds, cpu_seconds: cpu_ns as f64 / 1e9 * times, held: None })
+    Ok(Turn { seconds, cpu_seconds: cpu_ns as f64 / 1e9 * times, held: None, parts: None })
 }
 
 /// Runs a command on the first host, and returns what it prints. Returns an error with its last words if it fails.
@@ -112,12 +117,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_says_what_held_it_first() {
+    fn a_copy_says_what_held_it_first_and_what_its_cipher_took() {
         let document = br#"{"held": {"by": [{"hold": "target-disk", "stage": null, "share": 0.9},
-            {"hold": "source-disk", "stage": null, "share": 0.1}], "gain_at_most": 2.0}, "copied": 1}"#;
-        assert_eq!(held(document).unwrap(), Some(CopyHold::TargetDisk));
-        assert_eq!(held(br#"{"held": {"by": [], "gain_at_most": null}}"#).unwrap(), None);
-        assert!(held(b"").is_err());
+            {"hold": "source-disk", "stage": null, "share": 0.1}], "gain_at_most": 2.0}, "copied": 1,
+            "stages": {"source_cipher_ns": 2000000000, "target_cipher_ns": 0}}"#;
+        let turn = Turn { seconds: 1.0, cpu_seconds: 2.0, held: None, parts: None };
+        let found = told(turn, document).unwrap();
+        let parts = CryptoParts { seal_s: 2.0, ..CryptoParts::default() };
+        assert_eq!(found, Turn { held: Some(CopyHold::TargetDisk), parts: Some(parts), ..turn });
+        assert_eq!(told(turn, br#"{"held": {"by": [], "gain_at_most": null}}"#).unwrap().held, None);
+        assert!(told(turn, b"").is_err());
+    }
+
+    #[test]
+    fn a_turn_that_an_older_program_kept_is_read() {
+        let turn: Turn =
+            serde_json::from_str(r#"{"seconds": 1.0, "cpu_seconds": 2.0, "held": null}"#).unwrap();
+        assert_eq!(turn, Turn { seconds: 1.0, cpu_seconds: 2.0, held: None, parts: None });
     }
 
     #[test]

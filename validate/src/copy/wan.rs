@@ -1,5 +1,7 @@
 //! `make copy-wan`: the goodput of `landspeed copy` beside that of a stream by the same transport, by turns, over a link that is long
-//! and may lose packets.
+//! and may lose packets. `chosen` has the row of a copy that chooses its congestion control itself.
+
+mod chosen;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +43,12 @@ pub(crate) struct Options {
     /// Seconds of each stream: by default about what a copy takes
     #[arg(long, default_value_t = 18)]
     seconds: u32,
+    /// Turns of the copy that chooses its congestion control
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    chosen_turns: u32,
+    /// The content of that copy, in MiB: at the link's rate, 4 GiB take less time than its trials
+    #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..))]
+    chosen_mib: u64,
     /// Only rows whose names contain this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
@@ -132,8 +140,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut kept = KeptRuns::<KeptWanTurn>::open(&options.state)?;
     let (mut broken, mut notes) = (BrokenPromises::default(), Vec::new());
     table::head("path | files | turns | stream, Mb/s | copy, Mb/s | copy over stream | with login | promise");
-    let is_asked = |row: &&WanRow| options.only.as_ref().is_none_or(|name| row.name.contains(name.as_str()));
-    for row in ROWS.iter().filter(is_asked) {
+    let is_asked = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    for row in ROWS.iter().filter(|row| is_asked(row.name)) {
         notes.push(format!("{}: {}; {}", row.name, row.copy_command(), row.stream_command(options.seconds)));
         for files in [None, Some(options.files)] {
             let work = WanWork { options, row, files };
@@ -148,6 +156,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 format!("{}: turn {} does not count: {}", row.name, kept.number + 1, kept.unfit)
             }));
         }
+    }
+    if is_asked(chosen::NAME) {
+        println!();
+        notes.extend(chosen::run(options, &landspeed, &stop, &mut broken)?);
     }
     println!();
     notes.iter().for_each(|note| println!("{note}"));
@@ -273,6 +285,23 @@ fn print(name: &str, files: &str, turns: &[WanTurn], broken: &mut BrokenPromises
 }
 
 #[cfg(test)]
+impl Options {
+    fn small(state: PathBuf) -> Options {
+        Options {
+            turns: 1,
+            mib: 1,
+            files: 1,
+            seconds: 1,
+            chosen_turns: 1,
+            chosen_mib: 1,
+            only: None,
+            folder: PathBuf::new(),
+            state,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use landspeed_lab::topology;
 
@@ -304,15 +333,7 @@ mod tests {
     fn a_study_makes_only_the_turns_that_its_file_lacks() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("wan.jsonl");
-        let of = |turns| Options {
-            turns,
-            mib: 1,
-            files: 1,
-            seconds: 1,
-            only: None,
-            folder: PathBuf::new(),
-            state: PathBuf::new(),
-        };
+        let of = |turns| Options { turns, ..Options::small(PathBuf::new()) };
         let (few, many) = (of(2), of(4));
         let work = |options| WanWork { options, row: &ROWS[0], files: None };
         let mut kept = KeptRuns::<KeptWanTurn>::open(&state).unwrap();

@@ -19,7 +19,7 @@ mod trial;
 
 use std::collections::VecDeque;
 
-use landspeed_record::units::Nanos;
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{CopyArm, CopyCount, CopyDecision, CopyTrialResult};
 use landspeed_stats::{ErrorLedger, Random};
 
@@ -102,6 +102,23 @@ impl CopyChooser {
         let arm = if is_candidate { trial.arm().clone() } else { self.incumbent.clone() };
         let [settle, count] = self.size.turn(flows);
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
+    }
+
+    /// Takes what is known of the copy now. A candidate that is many times as fast would end the copy before its blocks:
+    /// once its first turn has shown its rate, no more blocks are planned than there is content for, and few of them if
+    /// they would take more than 30 % of it. What was kept makes the copy shorter, and the time of further candidates with
+    /// it.
+    pub fn has_left(&mut self, outlook: &CopyOutlook) {
+        let (size, flows) = (self.size, self.flows());
+        match self.trial.as_mut().map(|trial| (trial.rate_before_blocks(), trial)) {
+            None if self.has_kept => self.size.budget = size.budget.min(outlook.budget()),
+            // A turn begins with the windows that the one before it left: both settings count as the faster one.
+            Some((Some(own), trial)) => {
+                let rate = BitRate(own.0.max(outlook.rate.0));
+                trial.plan_within(size.blocks_in(outlook.left, rate, flows));
+            }
+            _ => {}
+        }
     }
 
     /// Takes what was counted in the turn that was asked for last.

@@ -19,6 +19,8 @@ const LONGEST_TURN: Nanos = Nanos::secs(20);
 const SETTLE: u64 = 4;
 /// The time that passes between two turns, beside a round trip.
 const BETWEEN: Nanos = Nanos::millis(150);
+/// What a block moves over what its turns do: the content of the time between them too.
+const BESIDE_TURNS: f64 = 1.1;
 /// The least number of blocks of a candidate, and what each of several candidates has at the least.
 const LEAST_BLOCKS: u64 = 4;
 const USUAL_BLOCKS: u64 = 6;
@@ -48,14 +50,24 @@ pub struct CopyOutlook {
 }
 
 impl CopyOutlook {
+    /// Returns the time that is left at the least, in seconds.
+    fn left_s(&self) -> f64 {
+        self.left.0 as f64 * 8.0 / self.rate.0.max(1.0)
+    }
+
     /// Returns the time that the copy is expected to take at the least, in seconds.
     fn expected_s(&self) -> f64 {
-        self.elapsed.as_secs_f64() + self.left.0 as f64 * 8.0 / self.rate.0.max(1.0)
+        self.elapsed.as_secs_f64() + self.left_s()
     }
 
     /// Returns a part of that time.
     fn part(&self, share: f64) -> Nanos {
         Nanos((self.expected_s().min(1e9) * share * 1e9) as u64)
+    }
+
+    /// Returns the time that all trials together may take.
+    pub(super) fn budget(&self) -> Nanos {
+        self.part(SHARE)
     }
 
     /// Returns true if the copy is long enough to test what holds it, and has gone on for long enough to name that.
@@ -108,6 +120,20 @@ impl TrialSize {
     pub fn block(&self, flows: u32) -> Nanos {
         turn_of(self.least, self.of_flow, flows).times(4)
     }
+
+    /// Returns true if there is time for the first candidate alone, and for few blocks of it.
+    pub fn is_tight(&self) -> bool {
+        u64::from(self.blocks) < USUAL_BLOCKS
+    }
+
+    /// Returns the number of blocks that may have this content at this rate: 30 % of it, or all of it for the usual
+    /// number of blocks. `flows` is as in [`TrialSize::turn`].
+    pub(super) fn blocks_in(&self, content: Bytes, rate: BitRate, flows: u32) -> u32 {
+        let of_block = rate.0 / 8.0 * self.block(flows).as_secs_f64() * BESIDE_TURNS;
+        let all = content.0 as f64 / of_block.max(1.0);
+        // A conversion ends at the largest number.
+        (SHARE * all).max(all.min(USUAL_BLOCKS as f64)) as u32
+    }
 }
 
 /// Returns the size of the trials of a copy over a path with this round trip. `flows` has the larger number of flows
@@ -123,7 +149,9 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     if first > LONGEST_TURN {
         return Err(format!("a turn would take {first}, as the path is slow or long"));
     }
-    let times = [SHARE, FURTHER_SHARE].map(|share| outlook.part(share));
+    // Trials that begin late end before the copy does.
+    let left = Nanos((outlook.left_s().min(1e9) * 1e9) as u64);
+    let times = [SHARE, FURTHER_SHARE].map(|share| outlook.part(share).min(left));
     let blocks = |candidates: usize| {
         let round: u64 = turns[..candidates].iter().map(|turn| (*turn + BETWEEN + rtt).0).sum();
         blocks_of(Nanos(round), times)
@@ -134,7 +162,7 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     let Some(candidates) = (1..=turns.len()).rev().find(is_enough) else {
         let blocks = if turns.is_empty() { 0 } else { blocks(1) };
         return Err(format!(
-            "30 % of the copy has time for {blocks} blocks of four turns of {first}, which are too few"
+            "30 % of the copy, or its rest, has time for {blocks} blocks of four turns of {first}, which are too few"
         ));
     };
     // Both are small numbers.
@@ -217,13 +245,24 @@ mod tests {
         assert!(size.turn(2)[1] < size.turn(8)[1]);
     }
 
+    #[test]
+    fn six_blocks_may_have_all_of_the_content_and_further_ones_30_percent() {
+        let size = trial_size(&outlook(300, 1e9), Nanos::millis(10), &[4]).expect("there is time");
+        // Four turns of half a second are 250 MB, and 275 MB with the time between them.
+        let blocks = |mb: u64, rate| size.blocks_in(Bytes(mb * 1_000_000), BitRate(rate), 4);
+        assert_eq!([0, 274, 276, 1_400, 2_800, 12_000].map(|mb| blocks(mb, 1e9)), [0, 0, 1, 5, 6, 13]);
+        assert!(blocks(100, 0.0) > 1_000_000, "nothing is divided by zero");
+    }
+
     /// Two minutes at 134 Mb/s had time for four blocks of turns of 32 MiB, and made none.
     #[test]
     fn two_minutes_compare_the_first_candidate_at_least() {
         let size = |flows: &[u32]| trial_size(&outlook(120, 134e6), Nanos::millis(10), flows);
         let first = size(&[4, 8, 4, 4]).expect("there is time");
         assert_eq!(first.candidates, 1);
-        assert!(first.blocks >= 6, "{first:?}");
+        assert!(first.blocks >= 6 && !first.is_tight(), "{first:?}");
+        let far = trial_size(&outlook(240, 75e6), Nanos::millis(180), &[4, 8]).expect("there is time");
+        assert_eq!((far.candidates, far.blocks, far.is_tight()), (1, 4, true));
         let longer =
             trial_size(&outlook(600, 134e6), Nanos::millis(10), &[4, 8, 4, 4]).expect("there is time");
         assert_eq!(longer.candidates, 4);
@@ -235,6 +274,18 @@ mod tests {
             trial_size(&outlook(seconds, 1e9), Nanos::millis(1), &[4]).expect("there is time").blocks
         };
         assert_eq!([blocks(120), blocks(300), blocks(500), blocks(100_000)], [8, 11, 18, 24]);
+    }
+
+    #[test]
+    fn trials_that_could_not_end_do_not_begin() {
+        let after_a_minute = |seconds: u64| {
+            let outlook = CopyOutlook { elapsed: Nanos::secs(60), ..outlook(seconds, 1e9) };
+            trial_size(&outlook, Nanos::millis(40), &[4])
+        };
+        let size = after_a_minute(30).expect("there is time");
+        assert!(size.block(4).times(size.blocks.into()) < Nanos::secs(30), "{size:?}");
+        let few = after_a_minute(10).unwrap_err();
+        assert!(few.contains("too few"), "{few}");
     }
 
     #[test]

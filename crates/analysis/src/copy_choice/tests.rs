@@ -44,6 +44,9 @@ impl DriftingPath {
     }
 }
 
+/// What is left of a copy of [`copied`]: a first turn that is 1.2 times as fast as usual leaves fewer blocks than planned.
+const COPIED_LEFT: Bytes = Bytes(24_000_000_000);
+
 /// Runs a copy with four of twelve settings as candidates, and returns what it decided. `effect` is what a setting does
 /// to the rate, by its number of flows.
 fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecision>) {
@@ -57,6 +60,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
         spent += turn.settle + turn.count;
         let bytes = path.bytes(effect(turn.arm.flows));
         chooser.take(&counted(&turn, bytes));
+        chooser.has_left(&CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
     let decided = chooser.decided();
     (chooser, decided)
@@ -222,4 +226,92 @@ fn direct_writes_are_a_setting_like_others() {
     let kept = CopyArm { direct: true, ..arm(4, "cubic") };
     assert_eq!(chooser.kept(), Some(&kept));
     assert_eq!(chooser.decided()[1].from, kept, "the next one is compared with it");
+}
+
+const LOSSY_RTT: Nanos = Nanos::millis(180);
+/// What CUBIC has at first over the path of [`over_a_lossy_path`].
+const LOSSY_RATE: BitRate = BitRate(75e6);
+
+/// Copies over 1 Gb/s and 180 ms with one lost packet in 10,000: four flows have 75 Mb/s with CUBIC and ten times as much
+/// with BBR, and CUBIC's turns begin with BBR's windows. Returns what came of BBR, and what was left then.
+fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
+    let outlook = CopyOutlook { elapsed: Nanos::secs(15), left: content, rate: LOSSY_RATE };
+    let size = trial_size(&outlook, LOSSY_RTT, &[4, 8]).expect("there is time");
+    let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
+    let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
+    loop {
+        chooser.has_left(&CopyOutlook { left, ..outlook });
+        let turn = chooser.next_turn(spent).expect("BBR is tried first");
+        let usual = if turn.is_candidate { 93e6 } else { 50e6 };
+        let rate = usual * (0.05 * random.normal()).exp();
+        let time = turn.settle + turn.count;
+        assert!(time >= LOSSY_RTT.times(20) && turn.settle >= LOSSY_RTT.times(5), "{turn:?}");
+        (spent, left) = (spent + time, left - Bytes((rate * time.as_secs_f64()) as u64));
+        match left {
+            Bytes(0) => chooser.end("the copy came to its end"),
+            _ => chooser.take(&counted(&turn, rate * turn.count.as_secs_f64())),
+        }
+        if let Some(first) = chooser.decided().into_iter().next() {
+            return (first, left);
+        }
+    }
+}
+
+/// A better setting moves ten times as much in its turns, so that the copy ends long before the time that it was expected
+/// to take.
+#[test]
+fn a_far_better_control_is_proven_before_it_ends_the_copy() {
+    for gib in [6, 8, 12] {
+        let (bbr, left) = over_a_lossy_path(Bytes::mib(gib << 10));
+        assert_eq!((bbr.result, bbr.to), (CopyTrialResult::Kept, arm(4, "bbr")), "{gib} GiB");
+        assert!(
+            bbr.ratio.is_some_and(|ratio| ratio.low > 1.02) && left > Bytes::mib(1 << 10),
+            "{gib} GiB: {left}"
+        );
+    }
+}
+
+/// At the link's rate 2 GiB take less time than four blocks of turns of 20 round trips.
+#[test]
+fn a_copy_that_is_over_before_four_blocks_proves_nothing() {
+    let (bbr, _) = over_a_lossy_path(Bytes::mib(2 << 10));
+    assert_eq!((bbr.result, bbr.ratio), (CopyTrialResult::Undecided, None));
+    assert!(bbr.blocks < 4 && bbr.why == "the copy came to its end", "{bbr:?}");
+}
+
+#[test]
+fn what_was_kept_shortens_the_copy_and_the_trials_that_follow() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], SIZE, 7);
+    let outlook = CopyOutlook { elapsed: Nanos::secs(30), left: Bytes(0), rate: BitRate(1e9) };
+    let mut spent = Nanos(0);
+    chooser.has_left(&outlook);
+    while let Some(turn) = chooser.next_turn(spent) {
+        spent += turn.settle + turn.count;
+        chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
+        chooser.has_left(&outlook);
+    }
+    // Four blocks and a turn of half a second are 8.5 of the 9 seconds.
+    assert_eq!(spent, Nanos::millis(8_500));
+    let decided = chooser.decided();
+    assert_eq!([decided[0].result, decided[1].result], [CopyTrialResult::Kept, CopyTrialResult::NotTried]);
+    assert_eq!(decided[1].why, "no time was left for it");
+}
+
+/// Blocks may not say how many of them there are.
+#[test]
+fn what_is_left_counts_after_the_first_turn_alone() {
+    let blocks = |left_at: usize| {
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], SIZE, 7);
+        let mut turns = 0;
+        while let Some(turn) = chooser.next_turn(Nanos(0)) {
+            turns += 1;
+            chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
+            if turns == left_at {
+                chooser.has_left(&CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) });
+            }
+        }
+        chooser.decided().remove(0).blocks
+    };
+    assert_eq!([blocks(1), blocks(2), blocks(9)], [4, SIZE.blocks, SIZE.blocks]);
 }

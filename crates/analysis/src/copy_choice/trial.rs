@@ -1,5 +1,6 @@
 //! One candidate of a copy: its turns, its blocks, and what they show.
 
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyArm, CopyCount, CopyTrialResult, Estimate};
 use landspeed_stats::{BlockContrast, Random, StepDesign, StepJudgement, StepState, judge, judge_last};
 
@@ -50,6 +51,8 @@ pub(super) struct CandidateTrial {
     design: StepDesign,
     /// True once its setting was in force.
     is_in_force: bool,
+    /// The rate of its first turn, which no block has; zero before it.
+    first_rate: BitRate,
     tries: u32,
     /// The number of turns without a figure: of the other setting, and of the candidate's own.
     spoilt: [u32; 2],
@@ -68,6 +71,7 @@ impl CandidateTrial {
             grant,
             design: StepDesign::new(grant, least_ln, blocks),
             is_in_force: false,
+            first_rate: BitRate(0.0),
             tries: 0,
             spoilt: [0; 2],
             candidate_first: false,
@@ -79,6 +83,17 @@ impl CandidateTrial {
     /// Returns the trial without the rule that gives a candidate up which is not likely to be kept.
     pub(super) fn thorough(self) -> Self {
         CandidateTrial { design: self.design.thorough(), ..self }
+    }
+
+    /// Returns the rate of the first turn, if the first block comes next.
+    pub(super) fn rate_before_blocks(&self) -> Option<BitRate> {
+        let is_next = self.is_in_force && self.blocks.is_empty() && self.logs.is_empty();
+        is_next.then_some(self.first_rate)
+    }
+
+    /// Plans no more blocks than these. That is to be before the first block, and not by what blocks show.
+    pub(super) fn plan_within(&mut self, blocks: u32) {
+        self.design = self.design.clone().within(blocks);
     }
 
     pub(super) fn arm(&self) -> &CopyArm {
@@ -171,6 +186,7 @@ impl CandidateTrial {
     /// Takes the turn that brings the candidate into force. Its figure does not count.
     fn take_first(&mut self, counted: &CopyCount) -> Option<CandidateEnd> {
         self.is_in_force = is_in_force(counted, &self.arm);
+        self.first_rate = counted.taken_bytes.per(counted.counted_ns);
         self.tries += 1;
         let why = || format!("{} of {} flows were open", counted.flows, self.arm.flows);
         (!self.is_in_force && self.tries >= MOST_TRIES).then(|| CandidateEnd::not_tried(why()))

@@ -55,6 +55,10 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     let of = |is_candidate: bool| turns.iter().find(|turn| turn["is_candidate"] == is_candidate);
     let arms = [of(false), of(true)].map(|turn| turn.expect("a turn of each")["arm"].clone());
     assert_ne!(arms[0], arms[1], "{turns:?}");
+    // A turn that counts has the control that its setting names: the sockets of all flows were asked.
+    let has_own = |turn: &Value| turn["counted"]["control"] == turn["arm"]["control"];
+    let mut clean = turns.iter().filter(|turn| turn["counted"]["is_clean"] == true);
+    assert!(clean.all(|turn| turn["arm"]["control"].is_null() || has_own(turn)), "{turns:?}");
     let (out, err) = text(&hosts.landspeed(&["show", "last"]).output().expect("it runs"));
     assert!(out.contains("no gain proven: the default settings stay"), "{out}{err}");
 

@@ -28,6 +28,9 @@ const MOST_FLOWS: u32 = 64;
 pub(super) const LOOK: Nanos = Nanos::millis(500);
 /// The time from one such turn to the next.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
+/// The time in which a rate of the last ten seconds may be that of slow start. Over a long path that loses packets, it
+/// is several times the rate that stays.
+const SETTLING: Duration = Duration::from_secs(20);
 
 /// What a copy may choose while it runs.
 #[derive(Debug, Clone, Default)]
@@ -310,10 +313,13 @@ impl<'a> CopyTrials<'a> {
         let held = copy_held(&self.times);
         let found = candidates(&held, &self.levers());
         if found.is_empty() {
-            self.choice.untried = nothing_to_try(&held);
-            return Stage::Over;
+            return self.not_now(nothing_to_try(&held));
         }
         match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
+            Ok(size) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
+                "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
+                size.blocks
+            )),
             Ok(size) => {
                 self.widen(most_of(&found));
                 self.choice = CopyChoice::default();
@@ -321,13 +327,20 @@ impl<'a> CopyTrials<'a> {
                 self.chooser = Some(CopyChooser::new(self.start.clone(), found, size, rand::random()));
                 self.next_turn()
             }
-            // The walk may find more.
-            Err(_) if !self.seen.is_walked() => Stage::Waits,
-            Err(why) => {
-                self.choice.untried = why;
-                Stage::Over
-            }
+            Err(why) => self.not_now(why),
         }
+    }
+
+    /// Compares nothing now, because of what may change while it is early.
+    fn not_now(&mut self, why: String) -> Stage {
+        self.choice.untried = why;
+        if self.is_early() { Stage::Waits } else { Stage::Over }
+    }
+
+    /// Returns true while the walk may find more, and in a copy's first minute, in which its rate and what holds it may
+    /// still change.
+    fn is_early(&self) -> bool {
+        !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY)
     }
 
     /// Returns the larger number of flows of each candidate and the default.
@@ -358,8 +371,11 @@ impl<'a> CopyTrials<'a> {
 
     /// Begins the next turn; after the last one, uses what was kept.
     fn next_turn(&mut self) -> Stage {
-        let spent = self.trials_begun.elapsed().into();
+        let (spent, outlook) = (self.trials_begun.elapsed().into(), self.outlook());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
+        if let Some(outlook) = outlook {
+            chooser.has_left(&outlook);
+        }
         let next = chooser.next_turn(spent);
         let incumbent = chooser.incumbent().clone();
         self.take_decisions();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::CopyStage;
 use landspeed_record::units::Nanos;
+use landspeed_transport::cipher_time;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::slow::prolong;
@@ -106,6 +107,8 @@ struct ThreadClock {
 
 impl ThreadClock {
     fn new(totals: &Arc<StageTotals>, stage: CopyStage) -> Self {
+        // The thread's cryptography is counted from now on.
+        cipher_time();
         let now = Instant::now();
         let present = Arc::new(Present(Default::default()));
         present.set(stage, state(usual_pause(stage)), totals.at(now));
@@ -215,6 +218,7 @@ impl ThreadClock {
             self.totals.add(stage, spent);
             *spent = [0; STATES];
         }
+        self.totals.add_cipher(cipher_time());
         self.folded = self.since;
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct StageTotals {
     /// In nanoseconds, by stage and in the order of [`Spent`].
     nanos: [[AtomicU64; split::STATES]; CopyStage::ALL.len()],
     network: NetworkTotals,
+    /// Processor time of encryption and decryption, in nanoseconds.
+    cipher: AtomicU64,
     /// Until when the threads work more slowly, in nanoseconds since the times began.
     slow_until: AtomicU64,
     /// What the threads do now.
@@ -68,6 +70,7 @@ impl Default for StageTotals {
             begun: Instant::now(),
             nanos: Default::default(),
             network: NetworkTotals::default(),
+            cipher: AtomicU64::new(0),
             slow_until: AtomicU64::new(0),
             present: Mutex::default(),
         }
@@ -91,7 +94,12 @@ impl StageTotals {
                 *nanos += now.saturating_sub(since);
             }
         }
-        CopyEndTimes { stages: spent.map(times), network: self.network.times(), ..CopyEndTimes::default() }
+        CopyEndTimes {
+            stages: spent.map(times),
+            network: self.network.times(),
+            cipher_ns: Nanos(self.cipher.load(Ordering::Relaxed)),
+            ..CopyEndTimes::default()
+        }
     }
 
     fn now(&self) -> u64 {
@@ -107,6 +115,11 @@ impl StageTotals {
         for (total, nanos) in self.nanos[stage].iter().zip(spent).filter(|(_, nanos)| **nanos > 0) {
             total.fetch_add(*nanos, Ordering::Relaxed);
         }
+    }
+
+    /// Adds processor time of encryption and decryption.
+    fn add_cipher(&self, spent: Nanos) {
+        self.cipher.fetch_add(spent.0, Ordering::Relaxed);
     }
 
     fn register(&self, present: &Arc<Present>) {

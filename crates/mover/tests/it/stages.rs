@@ -65,6 +65,7 @@ fn every_stage_of_both_ends_has_its_time() {
         for end in [&times.source, &times.target] {
             let all: u64 = end.stages.iter().map(|stage| stage.total().0).sum();
             assert!(all <= took.times(u64::from(2 * FLOWS + 1)).0, "{all} in {took}: {end:?}");
+            assert_eq!(end.cipher_ns > Nanos(0), transport == "tls", "{transport}: {end:?}");
         }
         assert!(times.source.network.sent > 0, "TCP was asked: {times:?}");
     }

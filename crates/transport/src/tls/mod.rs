@@ -7,6 +7,7 @@
 
 mod agreed;
 mod buffer;
+mod clock;
 mod connect;
 mod connection;
 mod flow;
@@ -33,6 +34,7 @@ use crate::udt::{UdtTransport, figures};
 use crate::unix::UnixTransport;
 use crate::{Error, Patience};
 use agreed::{CIPHER, TlsCiphers};
+pub use clock::cipher_time;
 
 /// TLS over the stream of another transport.
 pub(crate) struct TlsTransport {

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rustls::SupportedCipherSuite;
 
 use super::buffer::Buffer;
+use super::clock::counted;
 use super::connection::{Progress, TlsConnection, broken};
 
 /// The most payload that one call encrypts, and the most bytes that one call takes from the stream.
@@ -97,7 +98,7 @@ impl TlsRecords {
     pub(super) fn encrypt(&self, message: &[u8], outgoing: &mut Buffer) -> io::Result<usize> {
         let piece = &message[..message.len().min(PIECE)];
         let before = outgoing.waiting().len();
-        self.connection.lock().encrypt(piece, outgoing)?;
+        counted(|| self.connection.lock().encrypt(piece, outgoing))?;
         let added = outgoing.waiting().len() - before - piece.len();
         // There is only one sender at a time. The overhead comes first, so that it is never counted as payload.
         self.overhead.fetch_add(added as u64, Ordering::Relaxed);
@@ -130,9 +131,18 @@ impl TlsRecords {
 
     /// Decrypts records that came. Returns `None` if no payload is there, and none is known to be the last.
     fn open(&self, incoming: &mut IncomingRecords, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let got = incoming.opened.take(into);
+        // Most calls come before anything has arrived.
+        let is_empty = incoming.sealed.is_empty();
+        let mut open = || self.open_all(incoming, &mut into[got..]);
+        let more = if is_empty { open() } else { counted(open) }?;
+        Ok((got + more > 0 || incoming.is_closed).then_some(got + more))
+    }
+
+    /// Decrypts records for as long as there is room for payload. Returns its length.
+    fn open_all(&self, incoming: &mut IncomingRecords, into: &mut [u8]) -> io::Result<usize> {
         let IncomingRecords { sealed, opened, is_closed } = incoming;
-        let mut got = opened.take(into);
-        let mut connection = self.connection.lock();
+        let (mut got, mut connection) = (0, self.connection.lock());
         while got < into.len() && !*is_closed {
             match open_one(&mut connection, sealed, |payload| {
                 let fits = payload.len().min(into.len() - got);
@@ -145,7 +155,7 @@ impl TlsRecords {
                 Progress::Closed => *is_closed = true,
             }
         }
-        Ok((got > 0 || *is_closed).then_some(got))
+        Ok(got)
     }
 }
 

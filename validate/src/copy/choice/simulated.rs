@@ -98,6 +98,7 @@ fn keeps_a_change(path: &SimulatedPath, seed: u64) -> Result<bool> {
         let noise = if random.happens(path.disturbed) { 0.4 } else { path.noise };
         let rate = path.rate * (drift + noise * random.normal()).exp();
         chooser.take(&counted(&turn, rate, random.uniform()));
+        chooser.has_left(&outlook(path, spent));
     }
     Ok(chooser.kept().is_some())
 }
@@ -107,12 +108,18 @@ fn drawn(path: &SimulatedPath, random: &mut Random) -> Result<(Vec<CopyChange>, 
     let mut settings: Vec<u32> = (1..=SETTINGS).filter(|flows| *flows != USUAL).collect();
     random.shuffle(&mut settings);
     settings.truncate(CANDIDATES);
-    let left = Bytes((path.rate / 8.0 * f64::from(SECONDS)) as u64);
-    let outlook = CopyOutlook { elapsed: Nanos(0), left, rate: BitRate(path.rate) };
     let flows: Vec<u32> = settings.iter().map(|flows| USUAL.max(*flows)).collect();
-    let size = trial_size(&outlook, path.rtt, &flows).map_err(|why| anyhow!("{}: {why}", path.name))?;
+    let size = trial_size(&outlook(path, Nanos(0)), path.rtt, &flows)
+        .map_err(|why| anyhow!("{}: {why}", path.name))?;
     let change = |flows| CopyChange { flows: Some(flows), ..CopyChange::default() };
     Ok((settings.into_iter().map(change).collect(), size))
+}
+
+/// Returns what is known of a copy that has taken this time.
+fn outlook(path: &SimulatedPath, elapsed: Nanos) -> CopyOutlook {
+    let seconds = (f64::from(SECONDS) - elapsed.as_secs_f64()).max(0.0);
+    let left = Bytes((path.rate / 8.0 * seconds) as u64);
+    CopyOutlook { elapsed, left, rate: BitRate(path.rate) }
 }
 
 /// Returns what is counted in a turn at this rate: whole pieces, of which the first one ends at any time.

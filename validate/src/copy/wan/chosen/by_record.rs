@@ -1,0 +1,133 @@
+//! What a copy has kept, by its record.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{CopyDecision, CopyMoment, CopyTrialResult, CopyTurn, Line, Record, lines_of};
+use serde::{Deserialize, Serialize};
+
+use super::DEFAULT;
+
+/// The least time over which the goodput after the choice is taken.
+const LEAST_AFTER: Nanos = Nanos::secs(5);
+
+/// What a copy kept, by its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct KeptChoice {
+    pub(super) decision: CopyDecision,
+    /// The goodput from then on; `None` if the copy ended too soon after it.
+    pub(super) after_bps: Option<f64>,
+}
+
+/// Returns the path of the only record in a folder.
+pub(super) fn record_in(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    let mut records = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let record = records.next().context("the copy has kept no record")?;
+    ensure!(records.next().is_none(), "{} has several records", folder.display());
+    Ok(record)
+}
+
+/// Returns what was decided about each candidate of a copy.
+fn decisions(record: &Record) -> impl Iterator<Item = &CopyDecision> {
+    lines_of!(record, Line::CopyDecision(decision) => &**decision)
+}
+
+/// Returns the other control that a copy has kept, and its goodput from then on.
+pub(super) fn choice_of(record: &Record) -> Option<KeptChoice> {
+    let is_kept = |one: &&CopyDecision| {
+        one.result == CopyTrialResult::Kept && one.to.control.is_some() && one.to.control != one.from.control
+    };
+    let decision = decisions(record).find(is_kept)?.clone();
+    let is_own = |turn: &CopyTurn| turn.candidate == decision.candidate && !turn.is_slowing;
+    let ends = lines_of!(record, Line::CopyTurn(turn) if is_own(turn) => turn.at_ns);
+    let after_bps = ends.max().and_then(|decided| goodput_from(record, decided)).map(|rate| rate.0);
+    Some(KeptChoice { decision, after_bps })
+}
+
+/// Returns the goodput between the first and the last moment of a record that are no earlier than this.
+fn goodput_from(record: &Record, begin: Nanos) -> Option<BitRate> {
+    let moments = lines_of!(record, Line::CopyMoment(moment) if moment.at_ns >= begin => &**moment);
+    let moments: Vec<&CopyMoment> = moments.collect();
+    let (first, last) = (moments.first()?, moments.last()?);
+    let (time, moved) = (last.at_ns - first.at_ns, last.counts.moved_bytes - first.counts.moved_bytes);
+    (time >= LEAST_AFTER).then(|| moved.per(time))
+}
+
+/// Returns why a copy has kept no other control, by its record.
+pub(super) fn why_none(record: &Record) -> String {
+    let words = |one: &CopyDecision| {
+        let control = one.to.control.as_deref().unwrap_or(DEFAULT);
+        format!("{} flows with {control}, {} blocks: {:?} {}", one.to.flows, one.blocks, one.result, one.why)
+    };
+    let untried = lines_of!(record, Line::CopyEnd(end) => end.choice.untried.clone());
+    let untried = untried.filter(|why| !why.is_empty());
+    let all: Vec<String> = untried.chain(decisions(record).map(words)).collect();
+    if all.is_empty() { "its record has no decision".to_owned() } else { all.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::units::Bytes;
+    use landspeed_record::{CopyArm, CopyChoice, CopyCounts, CopyEnd, Estimate};
+
+    use super::*;
+
+    fn arm(flows: u32, control: &str) -> CopyArm {
+        CopyArm { flows, control: Some(control.to_owned()), direct: false }
+    }
+
+    fn decided(candidate: u32, to: CopyArm, result: CopyTrialResult) -> Line {
+        let ratio = Some(Estimate { ratio: 2.0, low: 1.5, high: 2.5 });
+        let from = arm(4, DEFAULT);
+        let decision =
+            CopyDecision { candidate, from, to, result, blocks: 4, ratio, ..CopyDecision::default() };
+        Line::CopyDecision(Box::new(decision))
+    }
+
+    fn turn_at(candidate: u32, seconds: u64) -> Line {
+        Line::CopyTurn(Box::new(CopyTurn { candidate, at_ns: Nanos::secs(seconds), ..CopyTurn::default() }))
+    }
+
+    /// Returns the moments of a copy that moves 1 MB a second, and 10 MB from the 60th second on.
+    fn moments(seconds: u64) -> impl Iterator<Item = Line> {
+        (1..=seconds).map(|second| {
+            let moved_bytes = Bytes(1_000_000 * (second + 9 * second.saturating_sub(60)));
+            let counts = CopyCounts { moved_bytes, ..CopyCounts::default() };
+            let at_ns = Nanos::secs(second);
+            Line::CopyMoment(Box::new(CopyMoment { at_ns, counts, ..CopyMoment::default() }))
+        })
+    }
+
+    fn record(lines: impl IntoIterator<Item = Line>, seconds: u64) -> Record {
+        Record { lines: moments(seconds).chain(lines).collect(), ..Record::default() }
+    }
+
+    #[test]
+    fn the_goodput_after_the_choice_is_that_of_the_moments_after_its_last_turn() {
+        let lines = || {
+            let more = decided(0, arm(8, DEFAULT), CopyTrialResult::Kept);
+            let bbr = decided(1, arm(8, "bbr"), CopyTrialResult::Kept);
+            [more, turn_at(0, 20), turn_at(1, 30), bbr, turn_at(1, 60), turn_at(2, 70)]
+        };
+        let choice = choice_of(&record(lines(), 80)).expect("another control");
+        assert_eq!((choice.decision.to, choice.after_bps), (arm(8, "bbr"), Some(80e6)));
+        let short = choice_of(&record(lines(), 63)).expect("another control");
+        assert_eq!(short.after_bps, None, "three seconds are too few");
+    }
+
+    #[test]
+    fn a_copy_that_keeps_no_other_control_says_why() {
+        let bbr = decided(0, arm(4, "bbr"), CopyTrialResult::Undecided);
+        let choice = CopyChoice { untried: "too short".to_owned(), ..CopyChoice::default() };
+        let end = Line::CopyEnd(Box::new(CopyEnd { choice, ..CopyEnd::default() }));
+        let of = record([bbr, decided(1, arm(8, DEFAULT), CopyTrialResult::Kept), end], 9);
+        assert_eq!(choice_of(&of), None);
+        let why = why_none(&of);
+        assert!(why.starts_with("too short; 4 flows with bbr, 4 blocks: Undecided"), "{why}");
+        assert_eq!(why_none(&Record::default()), "its record has no decision");
+    }
+}
