@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -98,7 +98,7 @@ impl<'s> KillStudy<'s> {
             }
             let ended = copy.end()?;
             left -= 1;
-            if !is_late || left == 0 {
+            if !is_late || left == 0 || self.stop.load(Ordering::Relaxed) {
                 return Ok(StruckCopy { point: Some(point), is_late, ended });
             }
             point = point.earlier();

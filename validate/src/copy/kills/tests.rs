@@ -108,7 +108,7 @@ fn missing(landspeed: &Path) -> Option<String> {
         return Some("only root makes network namespaces".to_owned());
     }
     let landspeed = landspeed.display().to_string();
-    let needs = ["strace", "ip", "ss", "ssh", "ssh-keygen", "/usr/sbin/sshd", &landspeed];
+    let needs = ["strace", "ip", "ss", "ssh", "ssh-keygen", "/usr/sbin/sshd", landspeed.as_str()];
     let is_missing = |program: &&str| shell(&format!("command -v {program} > /dev/null")).is_err();
     needs.into_iter().find(is_missing).map(|program| format!("{program} is missing"))
 }

@@ -36,6 +36,8 @@ impl TracedCopy {
         gate: &Gate,
         traces: &[(CopyProcess, Vec<String>)],
     ) -> Result<TracedCopy> {
+        // An agent of a copy before would be taken for one of this copy.
+        site.wait_for_agents(ENDED)?;
         gate.shut()?;
         let copy = site.command(&COPY.replace("GATE", &gate.program().display().to_string())).spawn()?;
         let mut pids = [0; 3];
