@@ -1,14 +1,16 @@
 //! `make copy-kills`: ends a copy at system calls of either end or of the controller, alone or with the others, or by a cut of the link. It
-//! checks that no name at the target holds a part of a file, and that the same command completes the copy and sends little
-//! again. Some cuts are outlasted by the copy, and some are so long that it gives up.
+//! checks that no name at the target holds a part of a file, that the same command completes the copy and sends little again, and that
+//! hosts that a copy has set are as before. Some cuts are outlasted by the copy, and some are so long that it gives up.
 
 mod content;
 mod gate;
 mod points;
+mod record;
 mod study;
 #[cfg(test)]
 mod tests;
 mod traced;
+mod tuned;
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -49,6 +51,9 @@ pub(crate) struct Options {
     /// Kills at system calls: of the controller, the source, the target and all at once, by turns
     #[arg(long, default_value_t = 200)]
     kills: u32,
+    /// Kills of copies that have set both hosts, by turns as above, of which the last also kills what would restore them
+    #[arg(long, default_value_t = 20)]
+    tuned: u32,
     /// Cuts of the link that the copy outlasts
     #[arg(long, default_value_t = 50)]
     cuts: u32,
@@ -76,16 +81,19 @@ enum Interruption {
     Source,
     Target,
     All,
+    /// A kill of a copy with `--tune`, at a moment.
+    Tuned,
     Cut,
     CutForGood,
 }
 
 impl Interruption {
-    const ALL: [Interruption; 6] = [
+    const ALL: [Interruption; 7] = [
         Interruption::Controller,
         Interruption::Source,
         Interruption::Target,
         Interruption::All,
+        Interruption::Tuned,
         Interruption::Cut,
         Interruption::CutForGood,
     ];
@@ -97,7 +105,11 @@ impl Interruption {
         if self == Interruption::CutForGood { IMPATIENT } else { COPY }
     }
 
-    /// Returns the process of whose calls one is the point of this kill; `None` for a cut.
+    fn is_cut(self) -> bool {
+        matches!(self, Interruption::Cut | Interruption::CutForGood)
+    }
+
+    /// Returns the process of whose calls one is the point of this kill; `None` for what happens at a moment.
     fn process(self, number: u32) -> Option<CopyProcess> {
         use CopyProcess::{Controller, Source, Target};
         match self {
@@ -105,7 +117,7 @@ impl Interruption {
             Interruption::Source => Some(Source),
             Interruption::Target => Some(Target),
             Interruption::All => Some([Target, Source, Target, Controller][(number % 4) as usize]),
-            Interruption::Cut | Interruption::CutForGood => None,
+            Interruption::Tuned | Interruption::Cut | Interruption::CutForGood => None,
         }
     }
 
@@ -132,7 +144,7 @@ struct Round {
     what: Interruption,
     /// Its number among the rounds of its kind, the seed and the content in MiB.
     which: (u32, u64, u64),
-    /// The call at which a process was killed; `None` for a cut.
+    /// The call at which a process was killed; `None` for what happened at a moment.
     point: Option<Point>,
     /// True if the copy was over before it was to be ended.
     is_late: bool,
@@ -140,6 +152,9 @@ struct Round {
     is_complete: bool,
     /// True if the copy succeeded although its link was cut for good, or did not end by itself.
     has_survived: bool,
+    /// True if a host that was set did not become what it was before.
+    #[serde(default)]
+    has_changed_hosts: bool,
     /// Bytes that were sent although the target had them.
     again: u64,
 }
@@ -153,7 +168,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     site.fill(0, 500)?;
     add_tree(&site.source())?;
     let sshd = site.start_sshd()?;
-    let study = KillStudy::new(&site, &landspeed, options.kills > 0, &stop)?;
+    let mut study = KillStudy::new(&site, &landspeed, options.kills > 0, &stop)?;
+    if options.tuned > 0 {
+        study.set_hosts()?;
+    }
     let mut kept = KeptRuns::<Round>::open(&options.state)?;
     let rounds = options.rounds();
     for (done, (what, number)) in rounds.iter().copied().enumerate() {
@@ -183,8 +201,8 @@ impl Options {
             let kinds = Interruption::KILLS.len() as u32;
             (Interruption::KILLS[(number % kinds) as usize], number / kinds)
         });
-        let cuts = times(Interruption::Cut, self.cuts);
-        kills.chain(cuts).chain(times(Interruption::CutForGood, self.long_cuts)).collect()
+        let cuts = times(Interruption::Cut, self.cuts).chain(times(Interruption::CutForGood, self.long_cuts));
+        kills.chain(times(Interruption::Tuned, self.tuned)).chain(cuts).collect()
     }
 }
 
@@ -201,7 +219,8 @@ impl Round {
             (self.has_partial, "a part under a final name"),
             (!self.is_complete, "not completed"),
             (self.has_survived, "went on"),
-            (self.is_late && self.point.is_some(), "the copy was over before"),
+            (self.has_changed_hosts, "settings of hosts not restored"),
+            (self.is_late && !self.what.is_cut(), "the copy was over before"),
         ];
         let faults: Vec<&str> = faults.into_iter().filter_map(|(is, words)| is.then_some(words)).collect();
         let found = if faults.is_empty() { "completed".to_owned() } else { faults.join(", ") };
@@ -213,7 +232,8 @@ impl Round {
 fn report(rounds: &[Round]) -> Result<()> {
     let mut broken = BrokenPromises::default();
     table::head(
-        "ended | rounds | too late | went on | a part under a final name | not completed | most sent again | promise",
+        "ended | rounds | too late | went on | a part under a final name | not completed | hosts not restored | \
+         most sent again | promise",
     );
     for what in Interruption::ALL {
         let own: Vec<&Round> = rounds.iter().filter(|round| round.what == what).collect();
@@ -221,12 +241,14 @@ fn report(rounds: &[Round]) -> Result<()> {
         let (parts, incomplete) = (count(|round| round.has_partial), count(|round| !round.is_complete));
         let again = own.iter().map(|round| round.again).max().unwrap_or_default();
         let (survived, late) = (count(|round| round.has_survived), count(|round| round.is_late));
-        // Kills that mostly miss test nothing.
-        let is_hit = what.process(0).is_none() || late * 4 <= own.len();
-        let kept = broken.check(parts == 0 && incomplete == 0 && survived == 0 && again <= AGAIN && is_hit);
-        let cells: [&dyn std::fmt::Display; 8] =
-            [&format!("{what:?}"), &own.len(), &late, &survived, &parts, &incomplete, &Bytes(again), &kept];
-        table::row(&cells);
+        let changed = count(|round| round.has_changed_hosts);
+        // Kills that often miss test nothing.
+        let is_hit = what.is_cut() || late * 4 <= own.len();
+        let is_safe = parts + incomplete + survived + changed == 0;
+        let kept = broken.check(is_safe && again <= AGAIN && is_hit);
+        let name = format!("{what:?}");
+        let again = Bytes(again);
+        table::row(&[&name, &own.len(), &late, &survived, &parts, &incomplete, &changed, &again, &kept]);
     }
     println!();
     CopyProcess::ALL.into_iter().for_each(|process| print_calls(rounds, process));

@@ -15,6 +15,7 @@ use landspeed_stats::Random;
 use super::gate::Gate;
 use super::points::{CallCounts, CopyProcess, Point};
 use super::traced::TracedCopy;
+use super::tuned::TunedHosts;
 use super::{COPY, Interruption, Round};
 use crate::copy::site::Site;
 use crate::copy::trees::compare::compare;
@@ -43,6 +44,7 @@ pub(super) struct KillStudy<'s> {
     /// The time of a copy that was left alone.
     longest: Duration,
     stop: &'s AtomicBool,
+    tuned: Option<TunedHosts<'s>>,
 }
 
 impl<'s> KillStudy<'s> {
@@ -66,7 +68,13 @@ impl<'s> KillStudy<'s> {
             let traces = traced.traces()?;
             CopyProcess::ALL.into_iter().zip(&traces).for_each(|(process, trace)| calls.add(process, trace));
         }
-        Ok(KillStudy { site, gate, calls, longest, stop })
+        Ok(KillStudy { site, gate, calls, longest, stop, tuned: None })
+    }
+
+    /// Prepares kills of copies that set both hosts.
+    pub(super) fn set_hosts(&mut self) -> Result<()> {
+        self.tuned = Some(TunedHosts::new(self.site, self.stop)?);
+        Ok(())
     }
 
     /// Starts a copy, ends it, looks at the target, and copies again.
@@ -76,9 +84,13 @@ impl<'s> KillStudy<'s> {
         which: (u32, u64, u64),
         random: &mut Random,
     ) -> Result<Round> {
-        let struck = match what.process(which.0) {
-            Some(process) => self.killed(what, self.calls.draw(process, random)?)?,
-            None => self.cut(what, self.longest.mul_f64(random.uniform()))?,
+        let struck = match (what.process(which.0), &self.tuned) {
+            (Some(process), _) => self.killed(what, self.calls.draw(process, random)?)?,
+            // A login and the hosts' settings have taken a part of the time.
+            (None, Some(tuned)) if what == Interruption::Tuned => {
+                tuned.killed(which.0, self.longest.mul_f64(random.uniform() / 2.0))?
+            }
+            (None, _) => self.cut(what, self.longest.mul_f64(random.uniform()))?,
         };
         self.judged(what, which, struck)
     }
@@ -126,6 +138,8 @@ impl<'s> KillStudy<'s> {
         let has_survived =
             what == Interruption::CutForGood && !is_late && (ended.success() || ended.code().is_none());
         site.wait_for_agents(ENDED)?;
+        let tuned = self.tuned.as_ref().filter(|_| what == Interruption::Tuned);
+        let has_changed_hosts = !tuned.map_or(Ok(true), TunedHosts::are_restored)?;
         let present = bytes(&site.target(), |seen| (seen.blocks() * 512).min(seen.len()))?;
         let has_partial = site.differing()?.is_some();
         let completed = timed(&mut site.command(COPY), LONGEST, self.stop);
@@ -138,7 +152,17 @@ impl<'s> KillStudy<'s> {
             // It may have taken too long, and still run.
             [0, 1].into_iter().try_for_each(|end| site.kill(end, "[l]andspeed"))?;
         }
-        Ok(Round { what, which, point, is_late, has_partial, is_complete, has_survived, again })
+        Ok(Round {
+            what,
+            which,
+            point,
+            is_late,
+            has_partial,
+            is_complete,
+            has_survived,
+            has_changed_hosts,
+            again,
+        })
     }
 }
 

@@ -11,10 +11,10 @@ use crate::copy::site::shell;
 #[test]
 fn every_kind_has_its_rounds_and_each_round_its_number() {
     let (folder, state) = (PathBuf::new(), PathBuf::new());
-    let options = Options { kills: 200, cuts: 50, long_cuts: 10, mib: 1, seed: 1, folder, state };
+    let options = Options { kills: 200, tuned: 20, cuts: 50, long_cuts: 10, mib: 1, seed: 1, folder, state };
     let rounds = options.rounds();
     let count = |what| rounds.iter().filter(|(other, _)| *other == what).count();
-    assert_eq!(Interruption::ALL.map(count), [50, 50, 50, 50, 50, 10]);
+    assert_eq!(Interruption::ALL.map(count), [50, 50, 50, 50, 20, 50, 10]);
     let mut numbers = rounds.iter().map(|(what, number)| (format!("{what:?}"), *number)).collect::<Vec<_>>();
     numbers.sort();
     numbers.dedup();
@@ -31,6 +31,7 @@ fn one_part_under_a_final_name_breaks_the_promise() {
         has_partial: false,
         is_complete: true,
         has_survived: false,
+        has_changed_hosts: false,
         again: 1 << 20,
     };
     let mut rounds = Interruption::ALL.map(whole);
@@ -40,6 +41,8 @@ fn one_part_under_a_final_name_breaks_the_promise() {
     assert_eq!(rounds[2].words(), "Target (Target, Exit of linkat 2): completed, 1 MiB sent again");
     rounds[4].has_partial = true;
     assert!(report(&rounds).is_err() && rounds[4].words().contains("a part under a final name"));
+    rounds[4] = Round { has_partial: false, has_changed_hosts: true, ..rounds[4].clone() };
+    assert!(report(&rounds).is_err() && rounds[4].words().contains("settings of hosts not restored"));
 }
 
 #[test]
@@ -52,6 +55,7 @@ fn kills_that_miss_break_the_promise_and_those_at_moments_are_made_again() {
         has_partial: false,
         is_complete: true,
         has_survived: false,
+        has_changed_hosts: false,
         again: 0,
     };
     assert!(report(&[round(false), round(false), round(false), round(true)]).is_ok());
@@ -76,7 +80,7 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
     site.fill(2, 0).and_then(|_| site.fill(0, 40)).and_then(|_| add_tree(&site.source())).unwrap();
     let _sshd = site.start_sshd().unwrap();
     let stop = AtomicBool::new(false);
-    let study = KillStudy::new(&site, &landspeed, true, &stop).unwrap();
+    let mut study = KillStudy::new(&site, &landspeed, true, &stop).unwrap();
     let mut random = Random::new(7);
     for process in CopyProcess::ALL {
         assert_eq!(study.calls.draw(process, &mut random).unwrap().process, process);
@@ -90,11 +94,15 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
         is_fine(&study.judged(Interruption::Target, which, struck).unwrap());
     }
     is_fine(&study.round(Interruption::All, which, &mut random).unwrap());
+    study.set_hosts().unwrap();
+    // So few files may be copied before the kill.
+    let tuned = study.round(Interruption::Tuned, which, &mut random).unwrap();
+    is_fine(&Round { is_late: false, ..tuned });
 }
 
 fn is_fine(round: &Round) {
-    let is_fine = !round.is_late && !round.has_partial && round.is_complete && round.again <= AGAIN;
-    assert!(is_fine, "{round:?}");
+    let is_whole = !round.has_partial && round.is_complete && !round.has_changed_hosts;
+    assert!(is_whole && !round.is_late && round.again <= AGAIN, "{round:?}");
 }
 
 /// The second link of a thread: each further name of a file is made by one.
