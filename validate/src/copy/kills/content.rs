@@ -1,4 +1,5 @@
-//! What a copy of the kills holds besides files in one folder, so that more calls than those of files change its target.
+//! What a copy of the kills holds besides files in one folder, so that more calls than those of files change its
+//! target.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -13,13 +13,15 @@ pub(super) struct Gate(TempDir);
 
 impl Gate {
     pub(super) fn new(landspeed: &Path) -> Result<Gate> {
-        // Its name has no capital letters, which are words of commands. Nothing may be run in /dev/shm on some machines.
+        // Its name has no capital letters, which are words of commands. Nothing may be run in /dev/shm on some
+        // machines.
         let name = format!("landspeed-gate.{}", std::process::id());
         let gate = Gate(tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir()?);
         let (at, landspeed) = (gate.0.path().display(), landspeed.display());
         let script = format!(
             "#!/bin/sh\necho $$ > {at}/new && mv {at}/new {at}/pid || exit 1\ntries=0\n\
-             until [ -e {at}/open ]; do\n    tries=$((tries + 1))\n    [ $tries -lt 600 ] || exit 1\n    sleep 0.05\ndone\n\
+             until [ -e {at}/open ]; do\n    tries=$((tries + 1))\n    [ $tries -lt 600 ] || exit 1\n    sleep 0.05\n\
+             done\n\
              exec \"{landspeed}\" \"$@\"\n"
         );
         fs::write(gate.program(), script)?;

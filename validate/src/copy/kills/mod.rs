@@ -1,6 +1,7 @@
-//! `make copy-kills`: ends a copy at system calls of either end or of the controller, alone or with the others, or by a cut of the link. It
-//! checks that no name at the target holds a part of a file, that the same command completes the copy and sends little again, and that
-//! hosts that a copy has set are as before. Some cuts are outlasted by the copy, and some are so long that it gives up.
+//! `make copy-kills`: ends a copy at system calls of either end or of the controller, alone or with the others, or by a
+//! cut of the link. It checks that no name at the target holds a part of a file, that the same command completes the
+//! copy and sends little again, and that hosts that a copy has set are as before. Some cuts are outlasted by the copy,
+//! and some are so long that it gives up.
 
 mod content;
 mod gate;
@@ -38,8 +39,8 @@ use study::KillStudy;
 const AGAIN: u64 = (64 + 32) << 20;
 /// The time of a cut that the copy outlasts.
 const CUT: Duration = Duration::from_secs(2);
-/// The time of a cut at which the copy gives up: more than ten times the patience of [`IMPATIENT`] for the flows, and than twice that
-/// for the session.
+/// The time of a cut at which the copy gives up: more than ten times the patience of [`IMPATIENT`] for the flows, and
+/// than twice that for the session.
 const CUT_FOR_GOOD: Duration = Duration::from_secs(45);
 /// The time that a copy has to end by itself just before its link is cut.
 const ENDING: Duration = Duration::from_secs(1);
@@ -51,7 +52,8 @@ pub(crate) struct Options {
     /// Kills at system calls: of the controller, the source, the target and all at once, by turns
     #[arg(long, default_value_t = 200)]
     kills: u32,
-    /// Kills of copies that have set both hosts, by turns as above, of which the last also kills what would restore them
+    /// Kills of copies that have set both hosts, by turns as above, of which the last also kills what would restore
+    /// them
     #[arg(long, default_value_t = 20)]
     tuned: u32,
     /// Cuts of the link that the copy outlasts

@@ -1,4 +1,5 @@
-//! Where a process of a copy is killed: at which of its system calls. What a whole copy calls says which points there are.
+//! Where a process of a copy is killed: at which of its system calls. What a whole copy calls says which points there
+//! are.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,8 +81,8 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Returns the options by which strace(1) kills the process at the entry of the call, or holds the thread at its exit. It counts
-    /// the calls of each thread apart.
+    /// Returns the options by which strace(1) kills the process at the entry of the call, or holds the thread at its
+    /// exit. It counts the calls of each thread apart.
     pub(super) fn options(&self) -> Vec<String> {
         let (call, number) = (&self.call, self.number);
         let injected = match self.side {
@@ -136,8 +137,8 @@ impl CallCounts {
     }
 }
 
-/// Returns the thread and the name of the call that a line of strace(1) begins; `None` for other lines, and for calls that are newer
-/// than strace, which it takes by no name.
+/// Returns the thread and the name of the call that a line of strace(1) begins; `None` for other lines, and for calls
+/// that are newer than strace, which it takes by no name.
 fn call(line: &str) -> Option<(&str, &str)> {
     let (thread, rest) = line.split_once(' ')?;
     let (name, _) = rest.trim_start().split_once('(')?;

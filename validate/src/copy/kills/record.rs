@@ -27,8 +27,8 @@ pub(super) fn tune_record(path: &Value) -> Result<String> {
     Ok(text)
 }
 
-/// Makes a line one of this machine and this path. The first step that was kept becomes the only one. Returns false for what is left
-/// out.
+/// Makes a line one of this machine and this path. The first step that was kept becomes the only one. Returns false for
+/// what is left out.
 fn change(line: &mut Value, path: &Value, facts: &[(&str, String); 2], is_kept: &mut bool) -> bool {
     let kind = line["line"].as_str().unwrap_or_default().to_owned();
     match kind.as_str() {

@@ -178,7 +178,8 @@ fn sent(document: &[u8]) -> Option<u64> {
     serde_json::from_slice::<serde_json::Value>(document).ok()?["sent_bytes"].as_u64()
 }
 
-/// Waits for the end of a process, and kills it if it takes longer than this. A copy that outlasts the cut of its link ends by itself.
+/// Waits for the end of a process, and kills it if it takes longer than this. A copy that outlasts the cut of its link
+/// ends by itself.
 pub(super) fn wait(process: &mut Child, within: Duration) -> Result<ExitStatus> {
     let end = Instant::now() + within;
     loop {

@@ -30,7 +30,8 @@ pub(super) struct TracedCopy {
 }
 
 impl TracedCopy {
-    /// Starts a copy, and traces these processes, each with these options of strace, from before the target's agent begins.
+    /// Starts a copy, and traces these processes, each with these options of strace, from before the target's agent
+    /// begins.
     pub(super) fn begin(
         site: &Site,
         gate: &Gate,
@@ -74,8 +75,8 @@ impl TracedCopy {
         Ok(true)
     }
 
-    /// Kills processes of the copy, which may be dead already. Then it ends the trace: strace lets a thread that it holds die only when
-    /// it would have let it go on.
+    /// Kills processes of the copy, which may be dead already. Then it ends the trace: strace lets a thread that it
+    /// holds die only when it would have let it go on.
     pub(super) fn kill(&mut self, processes: &[CopyProcess]) {
         for process in processes {
             let pid = Pid::from_raw(self.pids[*process as usize]);

@@ -45,7 +45,8 @@ impl<'s> TunedHosts<'s> {
         Ok(TunedHosts { site, data, before: settings(site)? })
     }
 
-    /// Kills processes of a copy at this time after it has set both hosts: those of one end, the controller, or all with their guardians.
+    /// Kills processes of a copy at this time after it has set both hosts: those of one end, the controller, or all
+    /// with their guardians.
     pub(super) fn killed(&self, number: u32, at: Duration) -> Result<StruckCopy> {
         self.site.empty_target()?;
         let mut command: Command = self.site.command(TUNED);
