@@ -49,11 +49,11 @@ test-dist: dist
 setup:
 	@.ci/install gcc make clang pkg-config /usr/include/libelf.h:libelf-dev /usr/include/zlib.h:zlib1g-dev
 
-# Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd, become root with sudo, and look
-# at the page with a browser. Debian's libudt is what our UDT talks to.
+# Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd, become root with sudo, look
+# at the page with a browser, and kill at system calls with strace. Debian's libudt is what our UDT talks to.
 setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
-		ping:iputils-ping sudo script:bsdutils strip:binutils openssl fish nft:nftables g++ /usr/include/udt/udt.h:libudt-dev
+		ping:iputils-ping sudo script:bsdutils strip:binutils openssl fish nft:nftables strace g++ /usr/include/udt/udt.h:libudt-dev
 
 # clippy's compiler takes rustc's place for the workspace, so that one build lints and makes the test programs.
 LINTING := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
@@ -165,12 +165,14 @@ copy-wan: build-validate
 	$(call VALIDATE,copy-wan $(WAN_OF))
 
 # 200 kills and 60 cuts of the link in the middle of a copy, ten of them for good: is a name ever given to a part of a file, and how much is
-# sent again? (three quarters of an hour and 1 GB of memory) Rounds are kept in target/copy-kills.jsonl: a study that was ended goes on. Remove
-# that file to begin anew. KILLS_OF has options of `validate copy-kills`.
+# sent again? strace(1) kills controller, source, target, or one of them with the others at once, at the entry or the exit of a system call that
+# is drawn from those of a whole copy. 20 more kills, at moments, are of copies that have set both hosts (--tune): are these restored? (an hour
+# and a half, by estimate, and 1 GB of memory) Rounds are kept in target/copy-kills.jsonl, each with its call: a study that was ended goes on.
+# Remove that file to begin anew. KILLS_OF has options of `validate copy-kills`.
 KILLS_OF :=
 .PHONY: copy-kills
 copy-kills: build-validate
-	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
+	@.ci/install ip:iproute2 ss:iproute2 sshd:openssh-server ssh:openssh-client strace
 	$(call VALIDATE,copy-kills $(KILLS_OF))
 
 # The peak of both ends' memory in a copy of a million files, of a file of 1 TiB with holes, over 16 flows and 100 ms, and in one that takes 30

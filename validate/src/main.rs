@@ -195,7 +195,7 @@ mod tests {
             "validate copy --files 20000 --rtt 40ms --rate 1Gbps",
             "validate copy --place image --files 100",
             "validate copy --pool monday.jsonl tuesday.jsonl",
-            "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
+            "validate copy-kills --kills 8 --tuned 4 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
             "validate copy-memory --minutes 5 --only minutes --state target/memory.jsonl",

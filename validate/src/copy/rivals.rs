@@ -64,7 +64,8 @@ pub(super) struct Rival {
     /// The program that must be found, on PATH or in the folder of `--rivals`.
     pub(super) needs: &'static str,
     /// The command. SSH is ssh with its options, SSH_OPTIONS, SCP_OPTIONS and SSH_CONFIG are these options for landspeed, for scp and
-    /// in a file, FROM is the source's folder, TO the target's, HOST the host with its user, and ADDRESS its address.
+    /// in a file, LOGIN_OPTIONS are SSH_OPTIONS without the path of the far landspeed, FROM is the source's folder, TO the target's,
+    /// HOST the host with its user, and ADDRESS its address.
     pub(super) command: &'static str,
     /// What it proves of the content, and how it encrypts.
     pub(super) protection: &'static str,

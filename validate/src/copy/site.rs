@@ -14,6 +14,8 @@ use landspeed_lab::topology::{HostSet, Lab};
 
 /// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
+/// The folder of what `landspeed copy` keeps at a target for itself.
+const OWN_FOLDER: &str = ".landspeed-copy";
 /// A firewall that lets in only logins, replies, and what a host sends to itself.
 const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
     ct state established,related accept; tcp dport 22 accept; }; }";
@@ -201,6 +203,7 @@ impl Site {
             |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
         let landspeed = self.landspeed.display().to_string();
         command
+            .replace("LOGIN_OPTIONS", &each("--ssh-option"))
             .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
             .replace("SCP_OPTIONS", &each("-o"))
             .replace("SSH_CONFIG", &format!("{folder}/ssh_config"))
@@ -246,22 +249,21 @@ impl Site {
         self.folder.path().join("to")
     }
 
-    /// Returns the bytes of the source.
-    pub(super) fn bytes(&self) -> Result<u64> {
-        let files = fs::read_dir(self.folder.path().join("from"))?;
-        files.map(|file| Ok(file?.metadata()?.len())).sum()
-    }
-
     /// Returns the name of a file at the target that is not as at the source; `None` if each that is there is whole.
     pub(super) fn differing(&self) -> Result<Option<PathBuf>> {
-        for entry in fs::read_dir(self.target())? {
-            let entry = entry?;
-            let source = self.folder.path().join("from").join(entry.file_name());
-            if entry.file_type()?.is_file() && fs::read(entry.path())? != fs::read(source)? {
-                return Ok(Some(entry.path()));
-            }
-        }
-        Ok(None)
+        differing(&self.source(), &self.target())
+    }
+
+    /// Returns the process of landspeed on a host whose first argument is this word; `None` if there is none yet.
+    pub(super) fn pid(&self, end: usize, word: &str) -> Result<Option<i32>> {
+        let pids = printed_by(&format!("ip netns pids {}", self.names[end]))?;
+        let is = |pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0);
+            words.next().is_some_and(|program| program.ends_with(b"landspeed"))
+                && words.next() == Some(word.as_bytes())
+        };
+        Ok(pids.lines().filter_map(|pid| pid.trim().parse::<i32>().ok()).find(is))
     }
 
     /// Kills the processes of a host whose command line matches the pattern. There may be none.
@@ -271,6 +273,13 @@ impl Site {
             "for one in $(ip netns pids {name}); do \
              tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '{pattern}' && kill -9 $one; done; true"
         ))
+    }
+
+    /// Restores what killed processes have left changed on a host, as `landspeed undo` does.
+    pub(super) fn undo(&self, end: usize) -> Result<()> {
+        let (name, landspeed) = (&self.names[end], self.landspeed.display());
+        // Its exit status also speaks of what others have changed.
+        shell(&format!("ip netns exec {name} {landspeed} undo --here > /dev/null 2>&1; true"))
     }
 
     /// Sets the link between the hosts up or down.
@@ -368,6 +377,24 @@ impl Drop for Sshd {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Returns the name of a file of a copy that is not as at its source. What the copy keeps for itself has no final name.
+fn differing(source: &Path, copy: &Path) -> Result<Option<PathBuf>> {
+    for entry in fs::read_dir(copy)? {
+        let entry = entry?;
+        let (own, there, kind) = (source.join(entry.file_name()), entry.path(), entry.file_type()?);
+        let found = match () {
+            () if entry.file_name() == OWN_FOLDER => None,
+            () if kind.is_dir() => differing(&own, &there)?,
+            () if kind.is_file() && fs::read(&there)? != fs::read(&own)? => Some(there),
+            () => None,
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Returns what a script prints.

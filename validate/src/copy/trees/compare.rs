@@ -58,7 +58,7 @@ impl TreeDifference {
 
 /// The number of differences of each kind, and the first name with one.
 #[derive(Debug, Default)]
-pub(super) struct TreeDifferences(BTreeMap<TreeDifference, (u64, Vec<u8>)>);
+pub(in crate::copy) struct TreeDifferences(BTreeMap<TreeDifference, (u64, Vec<u8>)>);
 
 impl TreeDifferences {
     fn add(&mut self, difference: TreeDifference, name: &[u8]) {
@@ -75,7 +75,7 @@ impl TreeDifferences {
     }
 
     /// Returns one line for each kind, with the first name.
-    pub(super) fn examples(&self) -> Vec<String> {
+    pub(in crate::copy) fn examples(&self) -> Vec<String> {
         let line = |(kind, (count, name)): (&TreeDifference, &(u64, Vec<u8>))| {
             format!("{kind:?}: {count}, first {}", name.escape_ascii())
         };
@@ -94,7 +94,7 @@ struct TreeEntry {
 type Entries = BTreeMap<Vec<u8>, TreeEntry>;
 
 /// Compares what is below two folders, of which the second one is the copy. The folders themselves are left out.
-pub(super) fn compare(source: &Path, copy: &Path) -> Result<TreeDifferences> {
+pub(in crate::copy) fn compare(source: &Path, copy: &Path) -> Result<TreeDifferences> {
     let (own, there) = (entries(source)?, entries(copy)?);
     let (own_links, links_there) = (hard_links(&own, &there), hard_links(&there, &own));
     let mut found = TreeDifferences::default();

@@ -3,7 +3,7 @@
 //! refused. A comparer of its own says what has not arrived, and of landspeed also whether its exit status says so.
 
 mod attributes;
-mod compare;
+pub(super) mod compare;
 pub(crate) mod denied;
 mod generate;
 mod holes;

@@ -1,0 +1,179 @@
+//! A copy of whose processes strace(1) traces some: it counts their system calls, or stops one of them at one call.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::NamedTempFile;
+
+use super::gate::Gate;
+use super::points::CopyProcess;
+use super::study::{ENDED, LONGEST, wait};
+use crate::copy::site::Site;
+
+const COPY: &str = "landspeed copy --no-record --json --remote-path GATE LOGIN_OPTIONS FROM/ HOST:TO";
+/// What strace prints of a process at its point: it was killed at the entry of the call, or is held at its exit.
+const MARKS: [&str; 2] = ["killed by SIGKILL", "(DELAYED)"];
+/// The time within which a process of a copy starts, and strace attaches to it.
+const STARTED: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(2);
+
+pub(super) struct TracedCopy {
+    copy: Child,
+    /// In the order of [`CopyProcess::ALL`].
+    pids: [i32; 3],
+    tracers: Vec<Tracer>,
+}
+
+impl TracedCopy {
+    /// Starts a copy, and traces these processes, each with these options of strace, from before the target's agent
+    /// begins.
+    pub(super) fn begin(
+        site: &Site,
+        gate: &Gate,
+        traces: &[(CopyProcess, Vec<String>)],
+    ) -> Result<TracedCopy> {
+        // An agent of a copy before would be taken for one of this copy.
+        site.wait_for_agents(ENDED)?;
+        gate.shut()?;
+        let copy = site.command(&COPY.replace("GATE", &gate.program().display().to_string())).spawn()?;
+        let mut pids = [0; 3];
+        for (pid, process) in pids.iter_mut().zip(CopyProcess::ALL) {
+            let pid_of = || match process {
+                CopyProcess::Controller => site.pid(0, "copy"),
+                CopyProcess::Source => site.pid(0, "agent"),
+                CopyProcess::Target => Ok(gate.waiting()),
+            };
+            *pid = soon(pid_of).with_context(|| format!("find the process {process:?}"))?;
+        }
+        let attach = |(process, options): &(CopyProcess, Vec<String>)| {
+            Tracer::attach(pids[*process as usize], options)
+                .with_context(|| format!("trace the process {process:?} by strace"))
+        };
+        let tracers = traces.iter().map(attach).collect::<Result<Vec<Tracer>>>()?;
+        gate.open()?;
+        Ok(TracedCopy { copy, pids, tracers })
+    }
+
+    /// Waits until the traced process is at its point. Returns false if the copy ends without.
+    pub(super) fn reaches(&mut self) -> Result<bool> {
+        let [tracer] = self.tracers.as_mut_slice() else { bail!("a point is of one process") };
+        let end = Instant::now() + LONGEST;
+        while !tracer.is_at_point()? {
+            if self.copy.try_wait()?.is_some() {
+                // What strace saw last may not be written yet.
+                tracer.end()?;
+                return tracer.is_at_point();
+            }
+            ensure!(Instant::now() < end, "a traced copy takes longer than {LONGEST:?}");
+            thread::sleep(LOOK);
+        }
+        Ok(true)
+    }
+
+    /// Kills processes of the copy, which may be dead already. Then it ends the trace: strace lets a thread that it
+    /// holds die only when it would have let it go on.
+    pub(super) fn kill(&mut self, processes: &[CopyProcess]) {
+        for process in processes {
+            let pid = Pid::from_raw(self.pids[*process as usize]);
+            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+        }
+        for tracer in &mut self.tracers {
+            let _ = tracer.strace.kill();
+        }
+    }
+
+    /// Waits for the end of a copy that was interrupted.
+    pub(super) fn end(mut self) -> Result<ExitStatus> {
+        let ended = wait(&mut self.copy, ENDED)?;
+        self.tracers.iter_mut().try_for_each(Tracer::end)?;
+        Ok(ended)
+    }
+
+    /// Waits for the end of a copy, and returns what strace has printed of each traced process.
+    pub(super) fn traces(mut self) -> Result<Vec<String>> {
+        let ended = wait(&mut self.copy, LONGEST)?;
+        ensure!(ended.success(), "a traced copy: {ended}");
+        self.tracers.iter_mut().try_for_each(Tracer::end)?;
+        let printed = |tracer: &Tracer| fs::read_to_string(tracer.output.path());
+        self.tracers.iter().map(|tracer| printed(tracer).context("read what strace prints")).collect()
+    }
+}
+
+/// A strace(1) of one process, with all its threads.
+struct Tracer {
+    strace: Child,
+    output: NamedTempFile,
+    /// The end of what was read of the output.
+    tail: Vec<u8>,
+}
+
+impl Tracer {
+    fn attach(pid: i32, options: &[String]) -> Result<Tracer> {
+        let output = NamedTempFile::new()?;
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-s", "0", "-e", "signal=SIGKILL", "-o"]).arg(output.path());
+        strace.args(options).args(["-p", &pid.to_string()]);
+        let strace = strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut tracer = Tracer { strace, output, tail: Vec::new() };
+        let id = tracer.strace.id();
+        let is_over = || fs::metadata(format!("/proc/{id}/exe")).is_err();
+        let attached = soon(|| Ok((is_over() || is_traced(pid, id)).then_some(())));
+        attached.context("strace does not attach: look at kernel.yama.ptrace_scope")?;
+        ensure!(
+            tracer.strace.try_wait()?.is_none(),
+            "strace may not attach: look at kernel.yama.ptrace_scope"
+        );
+        Ok(tracer)
+    }
+
+    /// Reads what strace has printed since the last look. Returns true if the process is at its point.
+    fn is_at_point(&mut self) -> Result<bool> {
+        self.output.read_to_end(&mut self.tail)?;
+        let has = |mark: &str| self.tail.windows(mark.len()).any(|part| part == mark.as_bytes());
+        let is_at_point = MARKS.into_iter().any(has);
+        // A mark that is printed in part is found by the next look.
+        let read = self.tail.len().saturating_sub(64);
+        self.tail.drain(..read);
+        Ok(is_at_point)
+    }
+
+    /// Waits until all that it traces has ended.
+    fn end(&mut self) -> Result<()> {
+        wait(&mut self.strace, ENDED)?;
+        Ok(())
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let _ = self.strace.kill();
+        let _ = self.strace.wait();
+    }
+}
+
+/// Returns true if all threads of a process are traced by this process.
+fn is_traced(pid: i32, tracer: u32) -> bool {
+    let traced = format!("TracerPid:\t{tracer}\n");
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let statuses: Vec<_> = threads.map(|thread| fs::read_to_string(thread.path().join("status"))).collect();
+    let is_traced =
+        |status: &std::io::Result<String>| status.as_ref().is_ok_and(|text| text.contains(&traced));
+    !statuses.is_empty() && statuses.iter().all(is_traced)
+}
+
+/// Returns what `look` finds, as soon as it finds something.
+fn soon<T>(look: impl Fn() -> Result<Option<T>>) -> Result<T> {
+    let end = Instant::now() + STARTED;
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        ensure!(Instant::now() < end, "nothing in {STARTED:?}");
+        thread::sleep(LOOK);
+    }
+}
