@@ -83,8 +83,8 @@ static LIMIT_RATE: Factor = Factor {
 };
 static WALKERS: Factor = Factor {
     name: "walkers",
-    about: "threads that walk the source's tree, 32 of them at the most; 0 leaves that to the mover",
-    domain: Domain::Int(0, 1_024),
+    about: "threads that walk the source's tree; 0 leaves that to the mover",
+    domain: Domain::Int(0, 32),
     default: "0",
     ..Factor::FLOW
 };
