@@ -23,7 +23,6 @@ use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, 
 use crate::name::RelativeName;
 use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation};
-use ahead::Ahead;
 pub(crate) use steady::{ReadProblem, read_piece};
 pub(crate) use twice::walk_all;
 use walk::Walk;
@@ -136,8 +135,7 @@ impl Tree {
     /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries, and the order is
     /// that of a walk by one thread.
     pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
-        let ahead = Ahead::new(self, only_folders);
-        ahead.beside(|| Walk { tree: self, only_folders, ahead: &ahead, visitor }.all());
+        Walk { tree: self, only_folders, visitor }.all();
     }
 
     /// Returns the entry `inner` of the tree as it is now.

@@ -20,7 +20,7 @@ use crate::stage::{self, Pause, StageTotals};
 /// The number of portions, for each helper, that may be between the walk and what is read ahead.
 const NEAR: usize = 4;
 
-/// A walk with what is read ahead of it.
+/// What is read ahead of a walk below a folder.
 pub(super) struct Ahead<'a> {
     tree: &'a Tree,
     only_folders: bool,
@@ -35,12 +35,11 @@ pub(super) struct Ahead<'a> {
 
 impl<'a> Ahead<'a> {
     pub(super) fn new(tree: &'a Tree, only_folders: bool) -> Self {
-        // The walk is one of the threads. Nothing is below a file.
-        let helpers = if tree.start == RelativeName::root() { tree.walkers.saturating_sub(1) } else { 0 };
         Ahead {
             tree,
             only_folders,
-            helpers,
+            // The walk is one of the threads.
+            helpers: tree.walkers.saturating_sub(1),
             steps: Mutex::default(),
             moved: Condvar::new(),
             wanted: Condvar::new(),
@@ -48,8 +47,8 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Calls `walk` while helpers read ahead of it.
-    pub(super) fn beside(&self, walk: impl FnOnce()) {
+    /// Calls `walk` while helpers read ahead of it, and returns its result.
+    pub(super) fn beside<T>(&self, walk: impl FnOnce() -> T) -> T {
         let totals = stage::totals();
         thread::scope(|scope| {
             let _ending = Ending(self);
@@ -61,8 +60,8 @@ impl<'a> Ahead<'a> {
                     break;
                 }
             }
-            walk();
-        });
+            walk()
+        })
     }
 
     /// Adds a folder, which is read next.
@@ -77,7 +76,7 @@ impl<'a> Ahead<'a> {
             match steps.step() {
                 NextStep::Over => return None,
                 NextStep::Take(seen) => {
-                    self.ask_for_help(&steps, 1);
+                    self.ask_for_help(&steps, usize::from(steps.is_next_unread()));
                     return Some(seen);
                 }
                 NextStep::Read(reading, part) => {

@@ -151,7 +151,7 @@ impl Portion {
         self.seen.push(seen);
     }
 
-    pub(super) fn fail(&mut self, name: RelativeName, failure: Failure) {
+    fn fail(&mut self, name: RelativeName, failure: Failure) {
         self.seen.push(Seen::Failed(name, failure));
     }
 

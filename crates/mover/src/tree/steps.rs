@@ -94,6 +94,11 @@ impl Steps {
         self.waiting > own && self.nearest(near.div_ceil(2)).is_some()
     }
 
+    /// Returns true if what comes next is not read yet, and no thread reads it.
+    pub(super) fn is_next_unread(&self) -> bool {
+        matches!(self.steps.last(), Some(Step::Waiting(_)))
+    }
+
     /// Returns the first step that waits to be read, if it may be read ahead.
     fn nearest(&self, near: usize) -> Option<usize> {
         let mut before = 0;

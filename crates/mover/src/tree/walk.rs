@@ -10,7 +10,6 @@ use crate::wire::{Failure, Operation};
 pub(super) struct Walk<'a> {
     pub(super) tree: &'a Tree,
     pub(super) only_folders: bool,
-    pub(super) ahead: &'a Ahead<'a>,
     pub(super) visitor: &'a mut dyn Visitor,
 }
 
@@ -36,14 +35,11 @@ impl Walk<'_> {
     /// Takes all that is below a folder, which was taken. What is found last is read first: a tree is gone through to its ends, so
     /// that few folders wait to be read. Returns false to end the walk.
     pub(super) fn all_in(&mut self, folder: &RelativeName) -> bool {
-        self.ahead.push(folder.clone());
+        let ahead = Ahead::new(self.tree, self.only_folders);
+        ahead.push(folder.clone());
         // A tree has as many folders as it has: each is read once.
-        while let Some(portion) = self.ahead.next_portion() {
-            if !portion.into_iter().all(|seen| self.take(seen)) {
-                return false;
-            }
-        }
-        true
+        let mut entries = std::iter::from_fn(|| ahead.next_portion()).flatten();
+        ahead.beside(|| entries.all(|seen| self.take(seen)))
     }
 
     /// Takes an entry of a folder. Returns false to end the walk.

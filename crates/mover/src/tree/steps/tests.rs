@@ -151,3 +151,23 @@ fn no_further_folder_is_opened_while_many_are_open() {
     assert_eq!(opened, MOST_OPEN);
     assert!(matches!(steps.step(), NextStep::Read(_, FolderPart::Whole(_))), "the walk goes on by itself");
 }
+
+/// Of a folder with many names, one part waits at a time.
+#[test]
+fn help_is_wanted_for_the_rest_of_a_folder_before_the_walk_comes_to_it() {
+    let (mut steps, all) = (Steps::default(), tempfile::tempdir().unwrap());
+    steps.push(name("d"));
+    while let Some((reading, part)) = steps.next_ahead(4) {
+        let open = match part {
+            FolderPart::Whole(folder) => OpenFolder::new(folder, all.path()),
+            FolderPart::Rest(folder) => folder,
+        };
+        steps.leave(reading, open);
+        steps.finish(reading, Portion::default());
+    }
+    let wanted = [(); 4].map(|()| {
+        assert!(matches!(steps.step(), NextStep::Take(_)));
+        steps.wants_help(4, usize::from(steps.is_next_unread()))
+    });
+    assert_eq!(wanted, [false, false, true, false], "the walk reads by itself what it has come to");
+}
