@@ -238,6 +238,7 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
         by_content: asked.by_content,
         limit: asked.limit_bps,
         ignores_room: asked.ignores_room,
+        walkers: None,
     })
 }
 

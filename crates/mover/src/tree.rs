@@ -1,8 +1,12 @@
-//! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
+//! Walks the source's tree. A bounded part of it is read ahead, so that no list of the whole tree is ever in memory.
 
+mod ahead;
 mod named;
+mod portion;
 mod steady;
+mod steps;
 mod twice;
+mod walk;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,6 +25,12 @@ use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation};
 pub(crate) use steady::{ReadProblem, read_piece};
 pub(crate) use twice::walk_all;
+use walk::Walk;
+
+/// The largest number of threads that walk a tree.
+pub(crate) const MOST_WALKERS: usize = 32;
+/// The number of threads that walk a tree, if the user asked for no other one.
+pub(crate) const WALKERS: usize = 4;
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +63,10 @@ impl FoundEntry {
             EntryKind::File { size } => size,
             EntryKind::Folder | EntryKind::Symlink { .. } | EntryKind::Fifo | EntryKind::Device(_) => 0,
         }
+    }
+
+    fn is_folder(&self) -> bool {
+        self.offered.kind == EntryKind::Folder
     }
 }
 
@@ -113,16 +127,15 @@ pub(crate) struct Tree {
     pub(crate) ignore: Arc<IgnoreRules>,
     /// The names that alone are walked, with the folders that they are in; `None` for all.
     pub(crate) only: Option<Arc<NameList>>,
+    /// The number of threads that look at entries. It decides how long a walk takes, and nothing else.
+    pub(crate) walkers: usize,
 }
 
 impl Tree {
-    /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries.
+    /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries, and the order is
+    /// that of a walk by one thread.
     pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
-        let mut walk = Walk { tree: self, only_folders, folders: Vec::new(), visitor };
-        match &self.only {
-            Some(names) => walk.named(names),
-            None => walk.all_from(&RelativeName::root()),
-        };
+        Walk { tree: self, only_folders, visitor }.all();
     }
 
     /// Returns the entry `inner` of the tree as it is now.
@@ -209,84 +222,12 @@ impl Tree {
 
     /// Opens a folder of the tree, to read its entries.
     pub(crate) fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
+        Ok(Dir::new(self.open_folder(folder)?)?)
+    }
+
+    fn open_folder(&self, folder: &RelativeName) -> io::Result<OwnedFd> {
         let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        Ok(Dir::new(self.root.file(&name, flags)?)?)
-    }
-}
-
-/// A walk under way.
-struct Walk<'a> {
-    tree: &'a Tree,
-    only_folders: bool,
-    /// The folders that are to be read.
-    folders: Vec<RelativeName>,
-    visitor: &'a mut dyn Visitor,
-}
-
-impl Walk<'_> {
-    /// Takes an entry and all that is below it. Returns false to end the walk.
-    fn all_from(&mut self, start: &RelativeName) -> bool {
-        let mut goes_on = self.take(start, self.tree.look(start));
-        // A tree has as many folders as it has: each is read once.
-        while let Some(folder) = self.folders.pop().filter(|_| goes_on) {
-            goes_on = self.read(&folder);
-        }
-        goes_on
-    }
-
-    /// Takes an entry that was looked at, and adds a folder to those that are to be read. Returns false to end the walk.
-    fn take(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
-        match seen {
-            Ok(found) => {
-                let is_folder = found.offered.kind == EntryKind::Folder;
-                if is_folder {
-                    self.folders.push(inner.clone());
-                }
-                if is_folder || !self.only_folders { self.visitor.found(found) } else { true }
-            }
-            Err(failure) => self.fail(inner, failure),
-        }
-    }
-
-    /// Takes the entries of a folder. Looks at them in the open folder, which is not opened anew for each. Returns false to
-    /// end the walk.
-    fn read(&mut self, folder: &RelativeName) -> bool {
-        let mut entries = match self.tree.entries(folder) {
-            Ok(entries) => entries,
-            Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error)),
-        };
-        while let Some(entry) = entries.read() {
-            let (entry, open) = match entry.and_then(|entry| Ok((entry, entries.fd()?))) {
-                Ok(seen) => seen,
-                Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error.into())),
-            };
-            let leaf = entry.file_name().to_bytes();
-            let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
-            if matches!(leaf, b"." | b"..") || (self.only_folders && !may_be_folder) {
-                continue;
-            }
-            let goes_on = match folder.join(leaf) {
-                Some(inner) => self.consider(&inner, self.tree.look_in(open, leaf, &inner)),
-                None => self.fail(folder, Failure::plain(Operation::Name)),
-            };
-            if !goes_on {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Takes an entry of a folder, unless it is one that is left alone. Returns false to end the walk.
-    fn consider(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
-        let is_folder = seen.as_ref().is_ok_and(|found| found.offered.kind == EntryKind::Folder);
-        self.tree.ignore.ignores(inner, is_folder) || self.take(inner, seen)
-    }
-
-    /// Names an entry that failed, unless only folders are walked: it is named already, or the visitor misses it.
-    fn fail(&mut self, inner: &RelativeName, failure: Failure) -> bool {
-        let name = self.tree.target.join(inner.as_bytes()).unwrap_or_default();
-        self.only_folders || self.visitor.failed(name, failure)
+        self.root.file(&name, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 }
 

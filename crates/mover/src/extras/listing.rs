@@ -143,7 +143,7 @@ mod tests {
         let (root, target) =
             (Root::open(path).unwrap(), RelativeName::parse(number.to_string().as_bytes()).expect("a name"));
         let (start, keeping) = (RelativeName::root(), CopyKeeping::default());
-        Tree { number, root, start, target, keeping, ignore: Arc::default(), only: None }
+        Tree { number, root, start, target, keeping, ignore: Arc::default(), only: None, walkers: 4 }
     }
 
     /// Otherwise all that the target has would be what only the target has.

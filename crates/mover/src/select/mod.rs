@@ -28,6 +28,8 @@ pub struct CopyRules {
     pub limit: Option<BitRate>,
     /// True to go on although the target has less room than what is to come.
     pub ignores_room: bool,
+    /// The number of threads that walk the source; `None` for the usual one.
+    pub walkers: Option<usize>,
 }
 
 /// The removal of what only the target has.

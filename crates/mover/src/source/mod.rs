@@ -25,7 +25,7 @@ use crate::name::RelativeName;
 use crate::plan::{NextStep, PieceWork, Plan, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
-use crate::tree::Tree;
+use crate::tree::{MOST_WALKERS, Tree, WALKERS};
 use crate::wire::{Failure, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
 use crew::{CrewPlace, FlowCrew};
@@ -72,6 +72,7 @@ impl Source {
             keeping: self.keeping.clone(),
             ignore: Arc::clone(ignore),
             only: self.rules.only.clone(),
+            walkers: self.rules.walkers.unwrap_or(WALKERS).clamp(1, MOST_WALKERS),
         })
     }
 }

@@ -50,6 +50,11 @@ impl Drop for StageLife {
     }
 }
 
+/// Returns the times to which this thread adds, for threads that help it; `None` if its time is not accounted.
+pub(crate) fn totals() -> Option<Arc<StageTotals>> {
+    on_clock(|clock| Arc::clone(&clock.totals))
+}
+
 /// From now on, this thread is in `stage`.
 pub(crate) fn enter(stage: CopyStage) {
     on_clock(|clock| clock.enter(stage));

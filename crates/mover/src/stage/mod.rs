@@ -29,7 +29,7 @@ use landspeed_record::{CopyEndTimes, CopyStage, CopyStageTimes};
 use parking_lot::Mutex;
 
 pub use clock::used_by_thread;
-pub(crate) use clock::{StageLife, enter, rest, settle, wait};
+pub(crate) use clock::{StageLife, enter, rest, settle, totals, wait};
 pub(crate) use network::FlowMeter;
 use network::NetworkTotals;
 use split::Spent;

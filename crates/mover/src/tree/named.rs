@@ -1,6 +1,6 @@
 //! Walks the entries that are named, and the folders on the way to them.
 
-use super::Walk;
+use super::walk::Walk;
 use crate::name::RelativeName;
 use crate::select::NameList;
 use crate::wire::EntryKind;
@@ -19,8 +19,9 @@ impl Walk<'_> {
                 continue;
             }
             goes_on = folders[known..].iter().all(|folder| self.take_folder(folder));
+            // The folder of the tree was taken.
             goes_on =
-                goes_on && if name.as_bytes().is_empty() { self.all_in_root() } else { self.all_from(name) };
+                goes_on && if name.as_bytes().is_empty() { self.all_in(name) } else { self.all_from(name) };
             way = folders;
         }
         goes_on
@@ -32,15 +33,6 @@ impl Walk<'_> {
             Ok(found) if found.offered.kind == EntryKind::Folder => self.visitor.found(found),
             _ => true,
         }
-    }
-
-    /// Takes what is in the folder of the tree, which was taken.
-    fn all_in_root(&mut self) -> bool {
-        let mut goes_on = self.read(&RelativeName::root());
-        while let Some(folder) = self.folders.pop().filter(|_| goes_on) {
-            goes_on = self.read(&folder);
-        }
-        goes_on
     }
 
     /// Returns true if the name or a folder on the way to it is left alone.

@@ -88,6 +88,7 @@ mod tests {
             keeping: CopyKeeping::default(),
             ignore: Arc::default(),
             only: None,
+            walkers: 1,
         };
         let place = tree.look(&RelativeName::parse(b"a").unwrap()).unwrap().place;
         let read = |file: &File| {

@@ -1,3 +1,5 @@
+mod walkers;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -61,7 +63,7 @@ fn walked_of(
     let mut seen = Seen::default();
     let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
     let (ignore, keeping) = (Arc::new(IgnoreRules::parse(ignored).unwrap()), CopyKeeping::default());
-    Tree { number: 0, root, start: RelativeName::root(), target, keeping, ignore, only }
+    Tree { number: 0, root, start: RelativeName::root(), target, keeping, ignore, only, walkers: WALKERS }
         .walk(only_folders, &mut seen);
     seen
 }
@@ -141,7 +143,8 @@ fn devices_are_found_only_where_they_are_asked_for() {
     let (mut seen, root) = (Seen::default(), Root::open(std::path::Path::new("/dev")).unwrap());
     let start = RelativeName::parse(b"null").expect("a name");
     let (target, keeping) = (RelativeName::root(), CopyKeeping::default());
-    let mut tree = Tree { number: 0, root, start, target, keeping, ignore: Arc::default(), only: None };
+    let (ignore, only, walkers) = (Arc::default(), None, WALKERS);
+    let mut tree = Tree { number: 0, root, start, target, keeping, ignore, only, walkers };
     tree.walk(false, &mut seen);
     assert_eq!(seen.failed, [(String::new(), Failure::plain(Operation::Device))]);
     tree.keeping.devices = true;

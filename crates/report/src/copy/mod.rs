@@ -167,7 +167,7 @@ fn stages(report: &CopyReport) -> ReportSection {
         let times = &of.times;
         let spent =
             [times.processor_ns, times.queued_ns, times.device_ns, times.starved_ns, times.blocked_ns];
-        let name = TableCell::from(format!("{end}, {}", words::stage_words(of.stage)));
+        let name = TableCell::from(words::stage_of_end(end, of.stage));
         let spent = spent.into_iter().chain([times.limited_ns, times.idle_ns]).map(TableCell::from);
         std::iter::once(name).chain(spent).collect::<Vec<_>>()
     };

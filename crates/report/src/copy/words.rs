@@ -108,6 +108,16 @@ pub(super) fn stage_words(stage: CopyStage) -> &'static str {
     }
 }
 
+/// Returns a stage of an end in words.
+pub(super) fn stage_of_end(end: &str, stage: CopyStage) -> String {
+    let words = match (end, stage) {
+        // A source creates nothing: these threads look at files ahead of the one that lists them.
+        ("source", CopyStage::Metadata) => "looking at files",
+        _ => stage_words(stage),
+    };
+    format!("{end}, {words}")
+}
+
 /// Returns how many segments the flows sent again; `None` if they are no notable share, or if TCP does not tell.
 pub fn resent_words(report: &CopyReport) -> Option<String> {
     let flows = &report.stages.network;

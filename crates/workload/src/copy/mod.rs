@@ -81,6 +81,13 @@ static LIMIT_RATE: Factor = Factor {
     default: "0",
     ..Factor::FLOW
 };
+static WALKERS: Factor = Factor {
+    name: "walkers",
+    about: "threads that walk the source's tree; 0 leaves that to the mover",
+    domain: Domain::Int(0, 32),
+    default: "0",
+    ..Factor::FLOW
+};
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "give up a trial that takes longer than this, the making of the tree included",
@@ -96,18 +103,20 @@ struct CopyPlan {
     source: &'static Place,
     target: &'static Place,
     rate: Option<BitRate>,
+    walkers: Option<usize>,
 }
 
 impl CopyPlan {
     fn of(parameters: &Settings) -> Self {
         let (files, each) = (FILES.number(parameters).max(1), FILE_SIZE.number(parameters));
         let bytes = if each > 0 { each.saturating_mul(files) } else { BYTES.number(parameters) };
-        let rate = LIMIT_RATE.number(parameters);
+        let (rate, walkers) = (LIMIT_RATE.number(parameters), WALKERS.number(parameters));
         CopyPlan {
             tree: TreePlan { files, bytes },
             source: Place::named(SOURCE.of(parameters)),
             target: Place::named(TARGET.of(parameters)),
             rate: (rate > 0).then_some(BitRate(rate as f64)),
+            walkers: (walkers > 0).then_some(walkers as usize),
         }
     }
 
@@ -166,7 +175,7 @@ impl WorkloadRunner for CopyWorkload {
     }
 
     fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
-        vec![BYTES, FILES, FILE_SIZE, SOURCE, TARGET, LIMIT_RATE, LIMIT]
+        vec![BYTES, FILES, FILE_SIZE, SOURCE, TARGET, LIMIT_RATE, WALKERS, LIMIT]
     }
 
     fn roles(&self) -> [WorkloadRole; 2] {
@@ -331,6 +340,7 @@ mod tests {
         assert_eq!((small.place(Role::Client).name, small.place(Role::Server).name), ("tmpfs", "disk"));
         assert_eq!(plan(&[("source", "null")]).place(Role::Client).name, "null");
         assert_eq!(small.rate, Some(BitRate(8.0)));
+        assert_eq!((small.walkers, plan(&[("walkers", "2")]).walkers), (None, Some(2)));
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl CopyEnd<'_> {
     }
 
     fn rules(&self) -> CopyRules {
-        CopyRules { limit: self.plan.rate, ..CopyRules::default() }
+        CopyRules { limit: self.plan.rate, walkers: self.plan.walkers, ..CopyRules::default() }
     }
 
     fn source(&self, folder: &TrialFolder) -> Source {

@@ -24,6 +24,7 @@ fn nothing() -> Vec<FolderNames> {
         keeping: CopyKeeping::default(),
         ignore: Arc::default(),
         only: None,
+        walkers: 4,
     };
     let mut taken = Taken::default();
     crate::extras::list_names(&[tree], &mut taken);
