@@ -12,12 +12,11 @@ mod look;
 mod named;
 mod place;
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use landspeed_mover::{CopyProgress, IgnoreRules, RelativeName, Removal, Source, SourceRoot, Target};
+use landspeed_mover::{
+    CopyProgress, IgnoreRules, NamedPath, RelativeName, Removal, Source, SourceRoot, Target,
+};
 use landspeed_observer::ProcessorLosses;
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes};
@@ -26,8 +25,9 @@ use parking_lot::Mutex;
 
 use self::flows::{check_number, flows_of};
 use self::named::NamedEntries;
+use crate::copy_permission::CopyPermission;
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, CopyRules, Reply};
+use crate::session::{CopyFlows, CopyRoot, CopyRules, PathUse, Reply};
 
 pub(crate) use self::look::look;
 
@@ -116,11 +116,12 @@ impl Copies {
     /// Returns the source of a copy or a comparison.
     pub(crate) fn source(
         &self,
+        may: &CopyPermission,
         roots: Vec<CopyRoot>,
         keeping: CopyKeeping,
         asked: &CopyRules,
     ) -> Result<Source, String> {
-        let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
+        let roots = roots.into_iter().map(|root| source_root(may, root)).collect::<Result<_, _>>()?;
         let only = asked.only_named.then(|| self.1.take());
         Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
@@ -195,20 +196,20 @@ impl Copies {
 }
 
 /// Removes the incomplete files that copies have left in a folder, or only lists them.
-pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String> {
-    let left = landspeed_mover::clean(&path(folder), only_list).map_err(|e| e.to_string())?;
+pub(crate) fn clean(folder: &NamedPath, only_list: bool) -> Result<Reply, String> {
+    let left = landspeed_mover::clean(folder, only_list).map_err(|e| e.to_string())?;
     Ok(Reply::CopyLeft { left: Box::new(left) })
 }
 
 pub(crate) fn target(
-    folder: PathBytes,
+    folder: NamedPath,
     names: &[PathBytes],
     is_synced: bool,
     keeping: CopyKeeping,
     asked: &CopyRules,
 ) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
-    Ok(Target { folder: path(folder), names, is_synced, keeping, rules: rules(asked)? })
+    Ok(Target { folder, names, is_synced, keeping, rules: rules(asked)? })
 }
 
 /// Returns an error about the first of these lines that is no gitignore rule.
@@ -236,15 +237,11 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     })
 }
 
-fn path(bytes: PathBytes) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes.0))
-}
-
-fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
-    let target = name(&root.name_hex)?;
-    let path = path(root.path_hex);
-    let is_named = !path.as_os_str().as_bytes().is_empty();
-    is_named.then_some(SourceRoot { path, target }).ok_or_else(|| "a path is empty".to_owned())
+fn source_root(may: &CopyPermission, root: CopyRoot) -> Result<SourceRoot, String> {
+    if root.path_hex.0.is_empty() {
+        return Err("a path is empty".to_owned());
+    }
+    Ok(SourceRoot { target: name(&root.name_hex)?, path: may.path(root.path_hex, PathUse::Read)? })
 }
 
 fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
@@ -254,13 +251,15 @@ fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
         let of = |name: &str| {
             let (names, keeping) = ([PathBytes(name.into())], CopyKeeping::default());
-            target(PathBytes(b"t".to_vec()), &names, true, keeping, &CopyRules::default())
+            target(Path::new("t").into(), &names, true, keeping, &CopyRules::default())
         };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);

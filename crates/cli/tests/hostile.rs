@@ -197,7 +197,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let state = tempfile::tempdir().expect("a folder");
     let mut agent = agent(state.path());
     let (mut orders, pid) = (agent.stdin.take().expect("piped"), agent.id());
-    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":7}}"#);
+    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":8}}"#);
     let greeting = if script.greets { hello } else { Vec::new() };
     let said = [&greeting[..], &script.said].concat();
     let speaker = std::thread::spawn(move || {
