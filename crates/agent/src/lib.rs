@@ -42,7 +42,7 @@ use crate::watch::TrialWatch;
 /// Time limit of the measurement that a [`Request::Limits`] requests.
 pub const LIMITS_TIME: Nanos = Nanos(landspeed_observer::capacity::TIME.as_nanos() as u64);
 
-/// What a controller may have this host do. The person or program decides it that starts the agent.
+/// What a controller may have this host do. The person or program that starts the agent decides it.
 #[derive(Debug, Default)]
 pub struct Permissions {
     /// The programs that may run.

@@ -25,7 +25,7 @@ fn look_at(path: &NamedPath, mounts: &Mounts) -> Result<FoundPath, String> {
     let resolved = resolved(path);
     // A command may name thousands of files, and nothing lies in a file.
     let folder = resolved.as_deref().filter(|_| kind != PathKind::File);
-    let place = folder.map_or_else(FolderPlace::default, |folder| mounts.place(folder));
+    let place = folder.map(|folder| mounts.place(folder)).unwrap_or_default();
     let resolved = resolved.unwrap_or_else(|| path.as_path().to_owned());
     Ok(FoundPath { kind, resolved_hex: PathBytes(resolved.into_os_string().into_vec()), place })
 }

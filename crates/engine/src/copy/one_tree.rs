@@ -8,9 +8,9 @@ use super::landing::{CopyPaths, Landing, LandingError};
 use super::look;
 use crate::{Error, Pair};
 
-/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target,
-/// which the host of `side` has and is to use so. Returns none if the ends are not known to run on one kernel: an inode of one host says nothing
-/// of another host.
+/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target, on
+/// the host of `side`, which is to use it as `to`. Returns none if the ends are not known to run on one kernel: an inode of one
+/// host says nothing of another host.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked.
