@@ -21,7 +21,7 @@ pub(crate) fn look(paths: &[NamedPath]) -> Result<Vec<FoundPath>, String> {
 }
 
 fn look_at(path: &NamedPath, mounts: &Mounts) -> Result<FoundPath, String> {
-    let kind = kind(path).map_err(|error| outside(path.as_path(), &error))?;
+    let kind = kind(path).map_err(|_| outside(path.as_path()))?;
     let resolved = resolved(path);
     // A command may name thousands of files, and nothing lies in a file.
     let folder = resolved.as_deref().filter(|_| kind != PathKind::File);
@@ -30,10 +30,10 @@ fn look_at(path: &NamedPath, mounts: &Mounts) -> Result<FoundPath, String> {
     Ok(FoundPath { kind, resolved_hex: PathBytes(resolved.into_os_string().into_vec()), place })
 }
 
-fn outside(path: &Path, error: &io::Error) -> String {
+fn outside(path: &Path) -> String {
     format!(
-        "{}: leads out of the folders that this agent was started with ({error}): name a path beneath one, or start the \
-         agent with --allow-read DIR or --allow-write DIR for the folder that it leads to",
+        "{}: leads out of the folders that this agent was started with, as each absolute symbolic link does: name a path \
+         beneath one, or start the agent with --allow-read DIR or --allow-write DIR for the folder that it leads to",
         path.display()
     )
 }
