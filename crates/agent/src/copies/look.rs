@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// A link that leads out is content, and can be copied; what it leads to is not told.
+    /// A link that leads out is content, and can be copied; what it leads to is not reported.
     #[test]
     fn nothing_is_told_of_what_is_outside() {
         let all = tempfile::tempdir().unwrap();
