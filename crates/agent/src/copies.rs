@@ -12,12 +12,12 @@ mod look;
 mod named;
 mod place;
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landspeed_mover::{CopyProgress, IgnoreRules, RelativeName, Removal, Source, SourceRoot, Target};
+use landspeed_mover::{
+    CopyProgress, IgnoreRules, NamedPath, RelativeName, Removal, Source, SourceRoot, Target,
+};
 use landspeed_observer::{DiskCounters, ProcessorLosses};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes};
@@ -26,8 +26,9 @@ use parking_lot::Mutex;
 
 use self::flows::{check_number, flows_of};
 use self::named::NamedEntries;
+use crate::copy_permission::CopyPermission;
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, CopyRules, Reply};
+use crate::session::{CopyFlows, CopyRoot, CopyRules, PathUse, Reply};
 
 pub(crate) use self::look::look;
 
@@ -119,20 +120,23 @@ impl Copies {
     /// Returns the source of a copy or a comparison.
     pub(crate) fn source(
         &self,
+        may: &CopyPermission,
         roots: Vec<CopyRoot>,
         keeping: CopyKeeping,
         asked: &CopyRules,
     ) -> Result<Source, String> {
-        let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
+        let roots = roots.into_iter().map(|root| source_root(may, root)).collect::<Result<_, _>>()?;
         let only = asked.only_named.then(|| self.1.take());
         Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
     /// Returns the counts of a copy or a comparison that begins now. A copy says where its files are.
-    fn begin(&self, paths: &[&Path]) -> Arc<CopyProgress> {
+    fn begin<'a>(&self, paths: impl IntoIterator<Item = &'a NamedPath>) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress::default());
         let losses = Some(Arc::new(ProcessorLosses::begin()));
-        let disks = Some(Arc::new(DiskCounters::begin(paths)));
+        let places: Vec<PathBuf> = paths.into_iter().filter_map(real_place).collect();
+        let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+        let disks = Some(Arc::new(DiskCounters::begin(&places)));
         *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses, disks };
         progress
     }
@@ -145,8 +149,7 @@ impl Copies {
         source: &Source,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let roots: Vec<&Path> = source.roots.iter().map(|root| root.path.as_path()).collect();
-        let progress = self.begin(&roots);
+        let progress = self.begin(source.roots.iter().map(|root| &root.path));
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
@@ -162,7 +165,7 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin(&[]);
+        let progress = self.begin([]);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::compare(flows, source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
@@ -176,7 +179,7 @@ impl Copies {
         target: &Target,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin(&[target.folder.as_path()]);
+        let progress = self.begin([&target.folder]);
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
@@ -192,28 +195,34 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin(&[]);
+        let progress = self.begin([]);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::show(flows, target, check, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})
     }
 }
 
+/// Returns the path, as the kernel knows it, to what is there or to the folder above. A path as it was named could lead out of
+/// the folder that this agent may use.
+fn real_place(path: &NamedPath) -> Option<PathBuf> {
+    path.real().or_else(|| path.split()?.0.real())
+}
+
 /// Removes the incomplete files that copies have left in a folder, or only lists them.
-pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String> {
-    let left = landspeed_mover::clean(&path(folder), only_list).map_err(|e| e.to_string())?;
+pub(crate) fn clean(folder: &NamedPath, only_list: bool) -> Result<Reply, String> {
+    let left = landspeed_mover::clean(folder, only_list).map_err(|e| e.to_string())?;
     Ok(Reply::CopyLeft { left: Box::new(left) })
 }
 
 pub(crate) fn target(
-    folder: PathBytes,
+    folder: NamedPath,
     names: &[PathBytes],
     is_synced: bool,
     keeping: CopyKeeping,
     asked: &CopyRules,
 ) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
-    Ok(Target { folder: path(folder), names, is_synced, keeping, rules: rules(asked)? })
+    Ok(Target { folder, names, is_synced, keeping, rules: rules(asked)? })
 }
 
 /// Returns an error about the first of these lines that is no gitignore rule.
@@ -242,15 +251,11 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     })
 }
 
-fn path(bytes: PathBytes) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes.0))
-}
-
-fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
-    let target = name(&root.name_hex)?;
-    let path = path(root.path_hex);
-    let is_named = !path.as_os_str().as_bytes().is_empty();
-    is_named.then_some(SourceRoot { path, target }).ok_or_else(|| "a path is empty".to_owned())
+fn source_root(may: &CopyPermission, root: CopyRoot) -> Result<SourceRoot, String> {
+    if root.path_hex.0.is_empty() {
+        return Err("a path is empty".to_owned());
+    }
+    Ok(SourceRoot { target: name(&root.name_hex)?, path: may.path(root.path_hex, PathUse::Read)? })
 }
 
 fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
@@ -266,7 +271,7 @@ mod tests {
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
         let of = |name: &str| {
             let (names, keeping) = ([PathBytes(name.into())], CopyKeeping::default());
-            target(PathBytes(b"t".to_vec()), &names, true, keeping, &CopyRules::default())
+            target(Path::new("t").into(), &names, true, keeping, &CopyRules::default())
         };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);

@@ -6,6 +6,7 @@
 
 mod controls;
 mod copies;
+mod copy_permission;
 mod knobs;
 mod links;
 mod live;
@@ -19,7 +20,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::session::{KnobChange, OnProgress, RelayEnd, Reply, Request, RequestHandler, SessionKey};
+use crate::session::{KnobChange, OnProgress, PathUse, RelayEnd, Reply, Request, RequestHandler, SessionKey};
 use landspeed_kernel::netlink;
 use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_observer::leave_out_this_thread;
@@ -31,6 +32,7 @@ use parking_lot::Mutex;
 use crate::controls::LoadedControls;
 use crate::copies::Copies;
 pub use crate::copies::check_ignore_rules;
+pub use crate::copy_permission::{CopyFolders, CopyPermission};
 use crate::knobs::Knobs;
 use crate::links::InterfaceNames;
 use crate::ports::DataPorts;
@@ -40,10 +42,22 @@ use crate::watch::TrialWatch;
 /// Time limit of the measurement that a [`Request::Limits`] requests.
 pub const LIMITS_TIME: Nanos = Nanos(landspeed_observer::capacity::TIME.as_nanos() as u64);
 
+/// What a controller may have this host do. The person or program that starts the agent decides it.
+#[derive(Debug, Default)]
+pub struct Permissions {
+    /// The programs that may run.
+    pub run: RunPermission,
+    /// The files that may be copied.
+    pub copy: CopyPermission,
+    /// True if knobs may be turned, if the agent is root.
+    pub tune: bool,
+}
+
 /// One host's end of a session.
 pub struct Agent {
     may_tune: Result<(), String>,
     may_run: RunPermission,
+    may_copy: CopyPermission,
     knobs: Knobs,
     links: InterfaceNames,
     controls: LoadedControls,
@@ -55,31 +69,32 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Returns an agent for this process's network namespace that may run no programs. It turns knobs only if
-    /// `allow_tune` is true, which the person or program that starts the agent decides, and only as root.
+    /// Returns an agent for this process's network namespace that runs no programs and copies no files. It turns knobs only if
+    /// `allow_tune` is true, and only as root.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         Self::with_journal(allow_tune, journal::TurnerOptions::default())
     }
 
-    /// Returns an agent with the permission `may_run` to run programs. It turns knobs only if `allow_tune` is true, and
-    /// only as root.
-    pub fn that_may_run(may_run: RunPermission, allow_tune: bool) -> Arc<Self> {
-        Self::of(may_run, allow_tune, journal::TurnerOptions::default())
+    /// Returns an agent with these permissions.
+    pub fn permitting(permissions: Permissions) -> Arc<Self> {
+        Self::of(permissions, journal::TurnerOptions::default())
     }
 
-    /// Returns an agent with `options` for its journal, guardian and knob table. It runs no programs, and turns knobs
-    /// only if `allow_tune` is true, and only as root.
+    /// Returns an agent with `options` for its journal, guardian and knob table. It runs no programs, copies no files, and turns
+    /// knobs only if `allow_tune` is true, and only as root.
     pub fn with_journal(allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
-        Self::of(RunPermission::Nothing, allow_tune, options)
+        Self::of(Permissions { tune: allow_tune, ..Permissions::default() }, options)
     }
 
-    fn of(may_run: RunPermission, allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
-        let may_tune = knobs::may_tune(allow_tune);
+    fn of(permissions: Permissions, options: journal::TurnerOptions) -> Arc<Self> {
+        let Permissions { run: may_run, copy: may_copy, tune } = permissions;
+        let may_tune = knobs::may_tune(tune);
         // This thread communicates with the controller from now on, so its run time is no cost of a trial.
         leave_out_this_thread();
         Arc::new(Agent {
             may_tune,
             may_run,
+            may_copy,
             knobs: Knobs::new(options),
             links: InterfaceNames::default(),
             controls: LoadedControls::default(),
@@ -138,61 +153,69 @@ impl Agent {
                 let ready = self.controls.make_ready(&names, &self.may_tune)?;
                 Ok(Reply::Controls { ready: ready.names, notes: ready.notes })
             }
-            Request::CopyLook { paths_hex } => {
-                self.may_run.check_copy()?;
-                Ok(Reply::Paths { found: copies::look(&paths_hex) })
+            Request::CopyLook { paths_hex, to } => {
+                let paths = paths_hex.into_iter().map(|path| self.may_copy.path(path, to));
+                let found = copies::look(&paths.collect::<Result<Vec<_>, _>>()?)?;
+                Ok(Reply::Paths { found })
             }
             Request::CopyOut { flows, roots, keeping, rules } => {
-                self.may_run.check_copy()?;
-                let source = self.copies.source(roots, keeping, &rules)?;
+                let source = self.copies.source(&self.may_copy, roots, keeping, &rules)?;
                 self.copies.send(&self.ports, &flows, &source, &self.cancel())
             }
             Request::CopyIn { flows, folder_hex, names_hex, is_synced, keeping, rules } => {
-                self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, is_synced, keeping, &rules)?;
+                let folder = self.may_copy.path(folder_hex, PathUse::Write)?;
+                let target = copies::target(folder, &names_hex, is_synced, keeping, &rules)?;
                 self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
             Request::CompareOut { flows, roots, check, keeping, rules } => {
-                self.may_run.check_copy()?;
-                let source = self.copies.source(roots, keeping, &rules)?;
+                let source = self.copies.source(&self.may_copy, roots, keeping, &rules)?;
                 self.copies.compare(&self.ports, &flows, &source, check, &self.cancel())
             }
             Request::CompareIn { flows, folder_hex, names_hex, check, keeping, rules } => {
-                self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, false, keeping, &rules)?;
+                let to = if check.verifies() { PathUse::Compare } else { PathUse::Write };
+                let folder = self.may_copy.path(folder_hex, to)?;
+                let target = copies::target(folder, &names_hex, false, keeping, &rules)?;
                 self.copies.show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyNames { names_hex, is_first } => {
-                self.may_run.check_copy()?;
+                self.may_copy.check()?;
                 self.copies.name(names_hex, is_first)
             }
-            Request::CopyProven {} => Ok(Reply::CopyProven { entries: self.copies.proven() }),
-            Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
-            Request::CopyClean { folder_hex, only_list } => {
-                self.may_run.check_copy()?;
-                copies::clean(folder_hex, only_list)
+            Request::CopyProven {} => {
+                self.may_copy.check()?;
+                Ok(Reply::CopyProven { entries: self.copies.proven() })
             }
-            Request::CopyState {} => Ok(self.copies.state()),
+            Request::CopyListed {} => {
+                self.may_copy.check()?;
+                Ok(Reply::CopyListed { entries: self.copies.listed() })
+            }
+            Request::CopyClean { folder_hex, only_list } => {
+                copies::clean(&self.may_copy.path(folder_hex, PathUse::Write)?, only_list)
+            }
+            Request::CopyState {} => {
+                self.may_copy.check()?;
+                Ok(self.copies.state())
+            }
             Request::CopyWiden { flows } => {
-                self.may_run.check_copy()?;
+                self.may_copy.check()?;
                 self.copies.widen(flows)
             }
             Request::CopyTurn { arm, settle_ns, count_ns } => {
-                self.may_run.check_copy()?;
+                self.may_copy.check()?;
                 self.copies.turn(&arm, [settle_ns, count_ns], &self.cancel())
             }
             Request::CopyWrites { direct } => {
-                self.may_run.check_copy()?;
+                self.may_copy.check()?;
                 self.copies.write_direct(direct)
             }
             Request::CopySlow { for_ns } => {
-                self.may_run.check_copy()?;
+                self.may_copy.check()?;
                 self.copies.slow(for_ns)
             }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 if landspeed_workload::writes_files(&spec) {
-                    self.may_run.check_copy()?;
+                    self.may_copy.check_trial()?;
                 }
                 let watch = TrialWatch::of(role, at, &self.current(&link), &spec, on_progress)?;
                 match role {

@@ -35,22 +35,6 @@ impl RunPermission {
         Ok(RunPermission::Folder(AllowedFolder { folder: TrustedFolder::open(folder)?, as_root }))
     }
 
-    /// Checks that files may be read and written as this agent's user: only in the user's own session, which could do so
-    /// anyway.
-    ///
-    /// # Errors
-    /// Returns an error if they may not.
-    pub(crate) fn check_copy(&self) -> Result<(), String> {
-        match self {
-            RunPermission::Anything => Ok(()),
-            RunPermission::Nothing | RunPermission::Folder(_) => Err(
-                "an agent that was started by hand copies no files: name this host by ssh, as [user@]host, in a copy \
-                 as [user@]host:PATH"
-                    .to_owned(),
-            ),
-        }
-    }
-
     /// Checks that the program may run here.
     ///
     /// # Errors
@@ -122,8 +106,6 @@ mod tests {
             RunPermission::Nothing.check(&program("mine", "own")).unwrap_err().contains("--allow-run DIR")
         );
         assert_eq!(RunPermission::Anything.check(&program("mine", "own")), Ok(()));
-        assert_eq!(RunPermission::Anything.check_copy(), Ok(()));
-        assert!(in_folder.check_copy().is_err() && RunPermission::Nothing.check_copy().is_err());
     }
 
     #[test]

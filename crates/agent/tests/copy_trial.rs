@@ -3,7 +3,7 @@
 mod common;
 
 use landspeed_agent::session::{Reply, RequestHandler, SessionKey};
-use landspeed_agent::{Agent, RunPermission};
+use landspeed_agent::{Agent, CopyPermission, Permissions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Role, Workload};
 
@@ -19,9 +19,13 @@ fn only_the_users_own_session_runs_a_trial_that_writes_files() {
     };
     let copy = || Workload::new("copy");
     let by_hand = answer(&Agent::new(false), copy());
-    assert!(matches!(&by_hand, Reply::Failed { why } if why.contains("copies no files")), "{by_hand:?}");
+    assert!(
+        matches!(&by_hand, Reply::Failed { why } if why.contains("no trial that writes files")),
+        "{by_hand:?}"
+    );
     // The user's own session gets to the warm-up, which a copy refuses.
-    let own = answer(&Agent::that_may_run(RunPermission::Anything, false), copy());
+    let may_copy = Permissions { copy: CopyPermission::Anything, ..Permissions::default() };
+    let own = answer(&Agent::permitting(may_copy), copy());
     assert!(matches!(&own, Reply::Failed { why } if why.contains("leave the warm-up out")), "{own:?}");
     // Other trials need no permission. A window of no time is refused before anything is opened.
     let other = answer(&Agent::new(false), landspeed_workload::stream::spec(Nanos(0)));

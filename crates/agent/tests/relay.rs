@@ -2,16 +2,20 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use landspeed_agent::session::{
-    Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request, RequestHandler, ServeOptions,
-    Session, serve_socket,
+    CopyFlows, CopyRoot, Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request,
+    RequestHandler, ServeOptions, Session, SessionKey, serve_socket,
 };
+use landspeed_agent::{Agent, CopyPermission, Permissions};
 use landspeed_record::units::Nanos;
+use landspeed_record::{CopyKeeping, PathBytes, Role};
+use landspeed_transport::settings::TRANSPORT;
 
 struct RelayAgent(Arc<RelayEnd>);
 
@@ -29,14 +33,17 @@ impl RequestHandler for RelayAgent {
 
 /// Starts an agent, and returns its end of a relay and a session with it.
 fn agent(name: &str) -> (Arc<RelayEnd>, Session) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
     let relay = Arc::<RelayEnd>::default();
-    let handler = Arc::new(RelayAgent(Arc::clone(&relay)));
-    thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
-    let session = Session::over_socket(name, ours, &Options::default()).unwrap();
+    let session = session(name, Arc::new(RelayAgent(Arc::clone(&relay))));
     // The agent has begun with the session once it answers.
     assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
     (relay, session)
+}
+
+fn session(name: &str, agent: Arc<dyn RequestHandler>) -> Session {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    thread::spawn(move || serve_socket(theirs, agent, &ServeOptions::default()));
+    Session::over_socket(name, ours, &Options::default()).unwrap()
 }
 
 /// Two agents, with an entry at one and an exit at the other.
@@ -160,4 +167,58 @@ fn a_connection_ends_at_both_ends_with_the_sessions() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Otherwise the holder of an agent's token could have it connect to other hosts.
+#[test]
+fn the_exit_of_a_copy_is_its_own_port_whatever_address_is_named() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    std::fs::write(folders[0].path().join("file"), "text").unwrap();
+    let paths = folders.each_ref().map(|folder| folder.path().to_owned());
+    let copy = CopyPermission::beneath(&paths[..1], &paths[1..]).unwrap();
+    let b = session("b", Agent::permitting(Permissions { copy, ..Permissions::default() }));
+    let copy = CopyPermission::beneath(&paths[..1], &paths[1..]).unwrap();
+    let a = session("a", Agent::permitting(Permissions { copy, ..Permissions::default() }));
+    let key = SessionKey::random();
+    let listen = Request::Listen {
+        at: (Ipv4Addr::LOCALHOST, 0).into(),
+        within: None,
+        transports: vec!["tls".to_owned()],
+        key: key.clone(),
+    };
+    let Reply::Listening { port } = b.call(&listen).unwrap() else { panic!("no port") };
+    let flows = |role| {
+        Box::new(CopyFlows {
+            role,
+            // Nothing listens there.
+            at: (Ipv4Addr::new(127, 0, 0, 2), port).into(),
+            is_relayed: true,
+            key: key.clone(),
+            settings: [(TRANSPORT.name.to_owned(), "tls".to_owned())].into(),
+            count: 1,
+            most: None,
+            patience_ns: Nanos::secs(20),
+        })
+    };
+    let [from, to] = paths.each_ref().map(|path| PathBytes(path.as_os_str().as_bytes().to_vec()));
+    let _bridge = RelayBridge::between(&a, &b);
+    let receiving = b.start(&Request::CopyIn {
+        flows: flows(Role::Server),
+        folder_hex: to,
+        names_hex: vec![PathBytes::default()],
+        is_synced: false,
+        keeping: CopyKeeping::default(),
+        rules: Box::default(),
+    });
+    let sending = a.start(&Request::CopyOut {
+        flows: flows(Role::Client),
+        roots: vec![CopyRoot { path_hex: from, name_hex: PathBytes::default() }],
+        keeping: CopyKeeping::default(),
+        rules: Box::default(),
+    });
+    let [sent, received] =
+        [sending, receiving].map(|reply| reply.unwrap().wait(Duration::from_secs(60)).unwrap());
+    assert!(matches!(&sent, Reply::Copied { outcome } if outcome.is_complete()), "{sent:?}");
+    assert_eq!(received, Reply::Done {});
+    assert_eq!(std::fs::read_to_string(paths[1].join("file")).unwrap(), "text");
 }

@@ -196,6 +196,85 @@ fn an_agent_without_leave_turns_nothing() {
     b.end();
 }
 
+/// Copies between this machine and an agent on host b that was started by hand with these options; `side` is the option that
+/// names the agent. Returns the exit status and what was said.
+fn copied_by_hand(hosts: &TestHosts, options: &[&str], side: &str, paths: &[&str]) -> (Option<i32>, String) {
+    let b = ManualAgent::start(hosts, "b", "10.99.0.3:0", options);
+    let (file, at) = (b.token_file(hosts, "line", &b.line), invite(&b.line));
+    let args = [&["copy", "--token-file", &file, side, &at][..], paths].concat();
+    let output = hosts.landspeed(&args).output().expect("it runs");
+    b.end();
+    (output.status.code(), text(&output).1)
+}
+
+/// Makes folders to read, to write and to copy into, and one that is none of these, to which links lead.
+fn folders_of_an_agent(hosts: &TestHosts) {
+    for folder in ["read", "write", "here", "secret"] {
+        std::fs::create_dir(hosts.file(folder)).expect("a folder");
+    }
+    for file in ["read/one", "secret/key"] {
+        std::fs::write(hosts.file(file), "text").expect("a file");
+    }
+    for link in ["read/up", "write/up"] {
+        std::os::unix::fs::symlink("../secret", hosts.file(link)).expect("a link");
+    }
+}
+
+#[test]
+fn a_hand_started_agent_copies_where_it_was_told_to_and_nowhere_else() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    folders_of_an_agent(&hosts);
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (read, write) = (at("read"), at("write"));
+    let none: [&str; 0] = [];
+    let allowed = ["--allow-read", &read, "--allow-write", &write, "--allow-root"];
+    let [here, one, secret] = ["here", "here/one", "secret"].map(at);
+    let copied = |options: &[&str], side: &str, paths: &[&str]| copied_by_hand(&hosts, options, side, paths);
+    let (code, err) = copied(&allowed, "--from", &[&at("read/one"), &here]);
+    assert_eq!((code, std::fs::read_to_string(&one).ok().as_deref()), (Some(0), Some("text")), "{err}");
+    let (code, err) = copied(&allowed, "--to", &[&one, &write]);
+    let there = std::fs::read_to_string(hosts.file("write/one"));
+    assert_eq!((code, there.ok().as_deref()), (Some(0), Some("text")), "{err}");
+    let (code, err) = copied(&allowed, "--to", &["--verify", &one, &write]);
+    assert_eq!(code, Some(0), "what may be written is compared: {err}");
+    for (options, side, from, to, says) in [
+        (&none[..], "--from", &at("read/one"), &here, "--allow-read DIR"),
+        (&none[..], "--to", &one, &write, "--allow-write DIR"),
+        (&allowed[..], "--from", &secret, &here, "--allow-read DIR"),
+        (&allowed[..], "--from", &at("write/one"), &here, "--allow-read DIR"),
+        (&allowed[..], "--to", &one, &read, "--allow-write DIR"),
+        (&allowed[..], "--from", &at("read/../secret"), &here, "leads out of the folders"),
+        (&allowed[..], "--from", &at("read/up/"), &here, "leads out of the folders"),
+        (&allowed[..], "--to", &one, &at("write/up/"), "leads out of the folders"),
+    ] {
+        let (code, err) = copied(options, side, &[from, to]);
+        let last = err.lines().last().unwrap_or_default();
+        assert_eq!(code, Some(1), "{from} {to}: {err}");
+        assert!(last.starts_with("landspeed: ") && last.contains(says), "{from} {to}: {err}");
+    }
+    let names = |folder: &str| std::fs::read_dir(hosts.file(folder)).expect("a folder").count();
+    assert_eq!(["here", "write", "read", "secret"].map(names), [1, 2, 2, 1], "nothing half done");
+}
+
+#[test]
+fn an_agent_copies_as_root_only_where_that_was_asked_for() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    folders_of_an_agent(&hosts);
+    let read = hosts.file("read").display().to_string();
+    let args = ["agent", "--listen", "10.99.0.3:0", "--allow-read", &read];
+    let (ok, out, err) = text_of(&mut hosts.on_host("b", &args));
+    assert!(!ok && out.is_empty() && err.contains("--allow-root"), "{out}{err}");
+    let missing = hosts.file("none").display().to_string();
+    let args = ["agent", "--listen", "10.99.0.3:0", "--allow-write", &missing, "--allow-root"];
+    let (ok, out, err) = text_of(&mut hosts.on_host("b", &args));
+    assert!(
+        !ok && out.is_empty() && err.contains("--allow-write: ") && err.contains("check the path"),
+        "{out}{err}"
+    );
+}
+
 #[test]
 fn a_hand_started_agent_serves_who_has_its_line() {
     needs_root!();

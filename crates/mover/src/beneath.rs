@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::metadata::{Place, shed_inherited};
 use crate::name::RelativeName;
+use crate::named_path::NamedPath;
 
 /// The number of attempts while other programs rename folders, for which openat2 returns EAGAIN.
 const TRIES: usize = 64;
@@ -18,21 +20,35 @@ const TRIES: usize = 64;
 pub(crate) struct Root(OwnedFd, Mode);
 
 impl Root {
-    /// Opens the folder at a path that the user named. Symbolic links on the way are the user's own, and are followed.
+    /// Opens the folder at a path, wherever that leads.
     pub(crate) fn open(path: &Path) -> io::Result<Root> {
+        Self::named(&path.into())
+    }
+
+    /// Opens the folder at a path that the user named. Symbolic links on the way are followed, as far as the path may lead.
+    pub(crate) fn named(path: &NamedPath) -> io::Result<Root> {
         Self::open_as(path, OFlags::empty())
     }
 
     /// Opens the folder at a path that the user named. A symbolic link in its place is an error, unless the path ends with a
     /// slash.
-    pub(crate) fn open_itself(path: &Path) -> io::Result<Root> {
+    pub(crate) fn named_itself(path: &NamedPath) -> io::Result<Root> {
         Self::open_as(path, OFlags::NOFOLLOW)
     }
 
-    fn open_as(path: &Path, links: OFlags) -> io::Result<Root> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
-        let root = Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?, Mode::RWXU);
+    fn open_as(path: &NamedPath, links: OFlags) -> io::Result<Root> {
+        let root = Root(path.open(OFlags::RDONLY | OFlags::DIRECTORY | links)?, Mode::RWXU);
         root.can_look_beneath().map(|()| root)
+    }
+
+    /// Opens what is at `way` from this folder on. Unlike in [`Root::file`], symbolic links are followed, but out of this folder
+    /// leads neither one of them nor "..": that is EXDEV.
+    pub(crate) fn follow(&self, way: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        self.open_steadily(
+            way.as_os_str().as_bytes(),
+            flags,
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+        )
     }
 
     /// Returns the same folder. Folders are made there with this mode, and not for this user alone.
@@ -57,12 +73,15 @@ impl Root {
     }
 
     fn open_entry(&self, name: &RelativeName, flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve =
             resolve | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let path: &[u8] = if name.as_bytes().is_empty() { b"." } else { name.as_bytes() };
+        self.open_steadily(path, flags | OFlags::NOFOLLOW, resolve)
+    }
+
+    fn open_steadily(&self, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         for _ in 0..TRIES {
-            match rustix::fs::openat2(&self.0, path, flags, Mode::empty(), resolve) {
+            match rustix::fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return Ok(opened?),
             }
@@ -202,8 +221,9 @@ pub(crate) mod tests {
             let error = root.file(&name(out), OFlags::RDONLY).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{}", out.escape_ascii());
         }
-        assert!(Root::open_itself(&inside.join("up")).is_err());
-        assert!(Root::open_itself(&inside.join("up/")).is_ok() && Root::open(&inside.join("up")).is_ok());
+        let itself = |name: &str| Root::named_itself(&inside.join(name).into());
+        assert!(itself("up").is_err());
+        assert!(itself("up/").is_ok() && Root::open(&inside.join("up")).is_ok());
         assert!(root.made_folder(&name(b"up/new")).is_err());
         assert!(!all.path().join("new").exists());
     }

@@ -100,6 +100,7 @@ fn remedy(operation: &str, refusal: &io::Error) -> &'static str {
         Some(libc::ENOENT) => "; check the path",
         Some(libc::ENOTDIR) => "; check the path: it leads through something that is no folder",
         Some(libc::ENOSPC | libc::EDQUOT) => "; free some space there",
+        Some(libc::EXDEV) => "; it leads out of the folder that the agent there was started with",
         Some(libc::EROFS) => "; its file system is mounted read-only: name another place",
         Some(libc::ENOSYS) => {
             "; a copy needs openat2(2), which Linux has since 5.6 and old container runtimes deny"
@@ -136,6 +137,7 @@ mod tests {
             ("create it", libc::EACCES, "log in as a user who has the rights"),
             ("write to it", libc::ENOSPC, "free some space there"),
             ("write to it", libc::EROFS, "mounted read-only"),
+            ("open it", libc::EXDEV, "leads out of the folder"),
             ("open it", libc::ENOSYS, "Linux has since 5.6"),
         ] {
             let told = told(operation, errno);

@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `name` | names of entries, relative to the root of a copy |
+//! | `named_path` | paths that a user names, and the folders out of which they must not lead |
 //! | `beneath` | opens files below a root, and never outside of it |
 //! | `identity` | what tells a file from others |
 //! | `digest` | BLAKE3 of a file from its pieces |
@@ -43,6 +44,7 @@ mod identity;
 mod link;
 mod metadata;
 mod name;
+mod named_path;
 mod pages;
 mod plan;
 mod progress;
@@ -59,6 +61,7 @@ pub use compare::{compare, show};
 pub use error::Error;
 pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
+pub use named_path::{Confinement, NamedPath};
 pub use progress::CopyProgress;
 pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
 pub use source::{MadeFiles, Source, SourceRoot, send, send_made};

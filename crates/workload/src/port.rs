@@ -128,7 +128,12 @@ impl DataPort {
 
     /// Returns the port number of the signal flow.
     pub fn port(&self) -> u16 {
-        self.signals.address().port()
+        self.address().port()
+    }
+
+    /// Returns the address of the signal flow, from which those of the data flows are derived ([`ClientPlan::towards`]).
+    pub fn address(&self) -> SocketAddr {
+        self.signals.address()
     }
 
     /// Starts to listen for data flows with these settings. The signal flow arrives at the same listener if it uses

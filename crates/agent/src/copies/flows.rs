@@ -43,7 +43,7 @@ pub(super) fn check_number(flows: u32) -> Result<(), String> {
 type OpeningResult = Result<(Opening, RelayedWay), Box<dyn std::error::Error>>;
 
 fn connect(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
-    let (transport, listening) = server_of(asked)?;
+    let (transport, listening) = server_at(asked.at, asked)?;
     let entry = if asked.is_relayed { Some(ports.relay.enter()?) } else { None };
     let server = entry.as_ref().map_or(listening, |entry| entry.address);
     let (settings, key) = (asked.settings.clone(), *asked.key.as_bytes());
@@ -52,8 +52,11 @@ fn connect(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
 }
 
 fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
-    let listener = ports.get(asked.at.port())?.listen(&asked.settings)?;
-    let exit = if asked.is_relayed { Some(ports.relay.exit_at(server_of(asked)?.1)) } else { None };
+    let port = ports.get(asked.at.port())?;
+    let listener = port.listen(&asked.settings)?;
+    // The port's own address. The one that was asked for may be of another host, which the controller does not reach.
+    let (_, own) = server_at(port.address(), asked)?;
+    let exit = asked.is_relayed.then(|| ports.relay.exit_at(own));
     Ok((Opening::Accept(listener), (None, exit)))
 }
 
@@ -66,10 +69,10 @@ fn transport_of(asked: &CopyFlows) -> Result<&'static dyn Transport, String> {
     transport.ok_or_else(|| format!("there is no transport {name} that encrypts"))
 }
 
-/// Returns the transport of the flows, and the address at which the server listens for them.
-fn server_of(asked: &CopyFlows) -> ServerResult {
+/// Returns the transport of the flows, and the address at which the server listens for them. Its data port is `at`.
+fn server_at(at: SocketAddr, asked: &CopyFlows) -> ServerResult {
     let transport = transport_of(asked)?;
-    let plan = ClientPlan { server: asked.at, source_port: 0, key: *asked.key.as_bytes() };
+    let plan = ClientPlan { server: at, source_port: 0, key: *asked.key.as_bytes() };
     Ok((transport, plan.towards(transport)?))
 }
 

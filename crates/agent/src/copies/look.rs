@@ -1,66 +1,91 @@
 //! What is at the paths that a user names.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use landspeed_mover::NamedPath;
 use landspeed_record::PathBytes;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
-use rustix::io::Errno;
+use rustix::fs::{Access, AtFlags, OFlags, statat};
 
-use super::path;
 use super::place::Mounts;
 use crate::session::{FolderPlace, FoundPath, PathKind};
 
 /// Returns what is at each of these paths.
-pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
+///
+/// # Errors
+/// Returns an error if a path leads out of the folder beneath which it must stay.
+pub(crate) fn look(paths: &[NamedPath]) -> Result<Vec<FoundPath>, String> {
     let mounts = Mounts::read();
-    let look_at = |bytes: &PathBytes| {
-        let path = path(bytes.clone());
-        let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
-        let kind = kind(&path);
-        // A command may name thousands of files, and nothing lies in a file.
-        let place = if kind == PathKind::File { FolderPlace::default() } else { mounts.place(&path) };
-        FoundPath { kind, resolved_hex, place }
-    };
-    paths.iter().map(look_at).collect()
+    paths.iter().map(|path| look_at(path, &mounts)).collect()
 }
 
-fn kind(path: &Path) -> PathKind {
+fn look_at(path: &NamedPath, mounts: &Mounts) -> Result<FoundPath, String> {
+    let kind = kind(path).map_err(|_| outside(path.as_path()))?;
+    let resolved = resolved(path);
+    // A command may name thousands of files, and nothing lies in a file.
+    let folder = resolved.as_deref().filter(|_| kind != PathKind::File);
+    let place = folder.map(|folder| mounts.place(folder)).unwrap_or_default();
+    let resolved = resolved.unwrap_or_else(|| path.as_path().to_owned());
+    Ok(FoundPath { kind, resolved_hex: PathBytes(resolved.into_os_string().into_vec()), place })
+}
+
+fn outside(path: &Path) -> String {
+    format!(
+        "{}: leads out of the folders that this agent was started with, as each absolute symbolic link does: name a path \
+         beneath one, or start the agent with --allow-read DIR or --allow-write DIR for the folder that it leads to",
+        path.display()
+    )
+}
+
+/// Returns what is at a path. Only a path that leads out of its folder is an error.
+fn kind(path: &NamedPath) -> io::Result<PathKind> {
     // With a slash at the end, both follow a link.
-    match (path.symlink_metadata(), path.metadata()) {
-        (Ok(own), _) if own.is_dir() && may_read(path) => PathKind::Folder,
-        (Ok(own), _) if own.is_dir() => PathKind::Barred,
-        (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
-        (Err(error), _) => match error.kind() {
+    Ok(match path.is_folder() {
+        Ok(true) if may_read(path) => PathKind::Folder,
+        Ok(true) => PathKind::Barred,
+        Ok(false) if path.leads_to_folder() => PathKind::LinkToFolder,
+        Ok(false) => PathKind::File,
+        Err(error) => match error.kind() {
+            ErrorKind::CrossesDevices => return Err(error),
             // What has a slash at its end and is no folder.
-            ErrorKind::NotADirectory if path.components().as_path().exists() => PathKind::File,
+            ErrorKind::NotADirectory if is_entry(path) => PathKind::File,
             ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
             ErrorKind::PermissionDenied => PathKind::Barred,
             _ => PathKind::File,
         },
-        _ => PathKind::File,
+    })
+}
+
+fn may_read(folder: &NamedPath) -> bool {
+    match folder.check_folder(Access::READ_OK | Access::EXEC_OK) {
+        Err(error) => error.kind() != ErrorKind::PermissionDenied,
+        Ok(()) => true,
     }
 }
 
-fn may_read(folder: &Path) -> bool {
-    let wanted = Access::READ_OK | Access::EXEC_OK;
-    accessat(CWD, folder, wanted, AtFlags::EACCESS) != Err(Errno::ACCESS)
+/// Returns true if the folder above has an entry of this name, whether or not the path has a slash at its end.
+fn is_entry(path: &NamedPath) -> bool {
+    let Some((above, leaf)) = path.split() else { return false };
+    let above = above.open(OFlags::PATH | OFlags::DIRECTORY);
+    above.is_ok_and(|above| statat(above, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 
-/// Returns a path without symbolic links, "." and "..". Its last component need not exist.
-fn resolved(path: &Path) -> PathBuf {
+/// Returns a path without symbolic links, "." and "..", if that is known. Its last component need not exist.
+fn resolved(path: &NamedPath) -> Option<PathBuf> {
     let above = || {
-        let (above, leaf) = (path.parent()?, path.file_name()?);
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        Some(above.canonicalize().ok()?.join(leaf))
+        let (above, leaf) = path.split()?;
+        Some(above.real()?.join(leaf))
     };
-    path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
+    let as_named = || (!path.is_confined()).then(|| path.as_path().to_owned());
+    path.real().or_else(above).or_else(as_named)
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use landspeed_mover::Confinement;
 
     use super::*;
 
@@ -81,8 +106,38 @@ mod tests {
             ("none", PathKind::Missing),
             ("file/none", PathKind::Missing),
         ] {
-            let path = PathBytes(at(name).into_os_string().into_vec());
-            assert_eq!(look(&[path])[0].kind, expected, "{name}");
+            assert_eq!(look(&[at(name).into()]).unwrap()[0].kind, expected, "{name}");
+        }
+    }
+
+    /// A link that leads out is content, and can be copied; what it leads to is not reported.
+    #[test]
+    fn nothing_is_told_of_what_is_outside() {
+        let all = tempfile::tempdir().unwrap();
+        let at = |name: &str| all.path().join(name);
+        ["in/a", "out"].iter().for_each(|name| std::fs::create_dir_all(at(name)).unwrap());
+        symlink("../out", at("in/up")).unwrap();
+        symlink("a", at("in/link")).unwrap();
+        let inside = Confinement::open(&at("in")).unwrap();
+        let seen = |name: &str| look(&[Confinement::path_in(&[&inside], &at("in").join(name)).unwrap()]);
+        for (name, kind) in [
+            ("", PathKind::Folder),
+            ("link", PathKind::LinkToFolder),
+            ("link/", PathKind::Folder),
+            ("up", PathKind::File),
+            ("new", PathKind::Missing),
+            ("none/new", PathKind::Missing),
+        ] {
+            let [here, there] =
+                [seen(name), look(&[at("in").join(name).into()])].map(|seen| seen.unwrap().remove(0));
+            assert_eq!(here.kind, kind, "{name}");
+            let is_same = here.place == there.place && here.resolved_hex == there.resolved_hex;
+            assert!(is_same || matches!(name, "up" | "none/new"), "{name}: {here:?} {there:?}");
+        }
+        let link = seen("up").unwrap().remove(0);
+        assert_eq!((link.place.own, link.place.within.len()), (None, 0));
+        for out in ["..", "../out", "up/", "up/new"] {
+            assert!(seen(out).unwrap_err().contains("leads out of the folders"), "{out}");
         }
     }
 
@@ -100,7 +155,7 @@ mod tests {
             ("link/new", "a/new"),
             ("none/new", "none/new"),
         ] {
-            assert_eq!(resolved(&all.join(given)), all.join(expected), "{given}");
+            assert_eq!(resolved(&all.join(given).into()), Some(all.join(expected)), "{given}");
         }
     }
 }

@@ -75,6 +75,18 @@ pub enum PathKind {
     Missing,
 }
 
+/// What a copy or a comparison does with a path, which the agent may permit or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathUse {
+    /// It sends what is there.
+    Read,
+    /// It makes, replaces and removes what is there, or says what a copy would do there.
+    Write,
+    /// It says whether what is there is the same as elsewhere.
+    Compare,
+}
+
 /// What is at a path, and where that is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,9 +187,9 @@ pub enum Request {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
     },
-    /// Report what is at these paths, by the rights of the agent's user. Needs the permission to run programs, as all
-    /// requests of a copy do. Answered with [`Reply::Paths`].
-    CopyLook { paths_hex: Vec<PathBytes> },
+    /// Report what is at these paths, by the rights of the agent's user. Needs the permission to use them so, and all other
+    /// requests of a copy need one for files too. Answered with [`Reply::Paths`].
+    CopyLook { paths_hex: Vec<PathBytes>, to: PathUse },
     /// Keep names below the source folder, for the next copy or comparison that takes only what is named. Answered with
     /// [`Reply::Done`].
     CopyNames {

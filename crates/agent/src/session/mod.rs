@@ -65,7 +65,7 @@ pub use hello::{BUILD, Hello};
 pub use invite::{CertificatePin, Invite, Ticket};
 pub use key::SessionKey;
 pub use listen::{ListeningAgent, listen};
-pub use message::{CopyFlows, CopyRoot, FoundPath, KnobChange, PathKind, Reply, Request};
+pub use message::{CopyFlows, CopyRoot, FoundPath, KnobChange, PathKind, PathUse, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
 pub use relay::{RelayBridge, RelayEnd, RelayEntry, RelayExit, RelaySpent};
 pub use serve::{OnProgress, RequestHandler};

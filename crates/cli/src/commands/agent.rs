@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
-use landspeed_agent::{Agent, RunPermission};
+use landspeed_agent::{Agent, CopyPermission, Permissions, RunPermission};
 use landspeed_record::units::{Nanos, parse_duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -17,8 +17,11 @@ use crate::output::usage;
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("way").args(["stdio", "listen"]).required(true)),
+    group(ArgGroup::new("folders").args(["allow_run", "allow_read", "allow_write"]).multiple(true)),
     after_help = "ssh starts an agent by itself. Start one by hand where there is no ssh.\n\n\
-             Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune"
+             Examples:\n  \
+             sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune\n  \
+             landspeed agent --listen 192.0.2.1:4711 --allow-read /data --allow-write /scratch"
 )]
 pub(crate) struct AgentArgs {
     /// Serve the controller on standard input and output, as ssh starts it
@@ -37,8 +40,23 @@ pub(crate) struct AgentArgs {
     /// no other user may write them.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_run: Option<PathBuf>,
-    /// With --allow-run: run programs as root, too, whose files say so
-    #[arg(long, requires = "allow_run")]
+    /// With --listen: allow the controller to copy files out of this folder, and all below it
+    ///
+    /// No symbolic link and no ".." leads out of it. A folder that is mounted below it belongs to it. Give the option once for
+    /// each folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
+    pub(crate) allow_read: Vec<PathBuf>,
+    /// With --listen: allow the controller to make, replace and delete files in this folder, and all below it
+    ///
+    /// It does not allow to copy them out. The controller learns what a copy has to know of them: names, lengths, times, what
+    /// else a copy keeps of them, and whether their content is one that it has already. Give the option once for each folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
+    pub(crate) allow_write: Vec<PathBuf>,
+    /// Allow what needs root: programs whose files say so, and copies as root
+    ///
+    /// With --allow-run, --allow-read or --allow-write. An agent that runs as root copies nothing without it: what it makes below
+    /// the folder may have any owner and set-user-ID bits, and may be a device.
+    #[arg(long, requires = "folders")]
     pub(crate) allow_root: bool,
     /// With --listen: let the token expire after this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
@@ -74,7 +92,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         }
         None => RunPermission::Nothing,
     };
-    let agent = Agent::that_may_run(may_run, args.allow_tune);
+    let permissions = Permissions { run: may_run, copy: may_copy(args)?, tune: args.allow_tune };
+    let agent = Agent::permitting(permissions);
     let options = ServeOptions { must_restore: args.allow_tune, ..ServeOptions::default() };
     let Some(address) = &args.listen else {
         serve_stdio(agent, &options)?;
@@ -87,6 +106,21 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     out.flush()?;
     listening.run().context("agent")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the files that the controller may have copied.
+fn may_copy(args: &AgentArgs) -> Result<CopyPermission> {
+    // The user's own session could read and write them without the agent.
+    if args.stdio {
+        return Ok(CopyPermission::Anything);
+    }
+    let is_asked = !args.allow_read.is_empty() || !args.allow_write.is_empty();
+    if is_asked && !args.allow_root && rustix::process::geteuid().is_root() {
+        bail!(
+            "this agent would copy as root: start it as the user to whom the files belong, or add --allow-root to copy as root"
+        );
+    }
+    CopyPermission::beneath(&args.allow_read, &args.allow_write).map_err(usage)
 }
 
 /// Raises the soft limit of open files (usually 1024) to the hard one, because each flow needs a descriptor. A failure

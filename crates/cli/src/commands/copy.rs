@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_agent::session::CopyRules;
+use landspeed_agent::session::{CopyRules, PathUse};
 use landspeed_analysis::copy_report;
 use landspeed_engine::{
     ComparisonDone, ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting,
@@ -126,7 +126,10 @@ pub(crate) struct CopyArgs {
     /// A path with a colon in its name is written ./a:b. All sources are on one host.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<OsString>,
-    /// Read from this host, with plain source paths: 'local', 'netns:NAME' or [user@]host
+    /// Read from this host, with plain source paths: 'local', 'netns:NAME', [user@]host or an agent's line
+    ///
+    /// An agent that was started by hand lets files be copied only out of its --allow-read folders, and only into its
+    /// --allow-write folders.
     #[arg(long, value_name = "HOST")]
     pub(crate) from: Option<String>,
     /// Write to this host, with a plain target path
@@ -239,7 +242,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     flow.check(&joined.group.first())?;
     let reads = joined.group.first().side_of_named(places.reads);
     let places = CopyPlaces { reads, ..places.without_tokens() };
-    let landing = lands(&joined, &places, &args.rules)?;
+    let to = if args.verify.is_some() { PathUse::Compare } else { PathUse::Write };
+    let landing = lands(&joined, &places, &args.rules, to)?;
     let (shown, target) = (landing.shown.clone(), safe(&String::from_utf8_lossy(&landing.shown)));
     let is_relayed = joined.group.first().is_relayed();
     args.progress.begin(&places, &shown, is_relayed);

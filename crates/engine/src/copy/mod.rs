@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
+use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathUse, Reply, Request};
 use landspeed_record::{
     CopyChoice, CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyProven, CopyTimes, Line, PathBytes,
     RestoreOutcome, Role, Settings, Side,
@@ -73,10 +73,10 @@ pub struct CopyOptions {
 /// Returns what is at these paths of a host, and where that is.
 ///
 /// # Errors
-/// Returns an error if the host cannot be asked, or may not be copied from or to.
-pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<FoundPath>, Error> {
+/// Returns an error if the host cannot be asked, or if its agent does not permit such a use of one of the paths.
+pub fn look(host: &Host, paths: Vec<PathBytes>, to: PathUse) -> Result<Vec<FoundPath>, Error> {
     let asked = paths.len();
-    match host.call(&Request::CopyLook { paths_hex: paths })? {
+    match host.call(&Request::CopyLook { paths_hex: paths, to })? {
         Reply::Paths { found } if found.len() == asked => Ok(found),
         _ => Err(host.unexpected("look at paths")),
     }

@@ -1,22 +1,22 @@
 //! Whether source and target are one file tree that two paths lead to, as with a bind mount. The paths do not tell; devices and
 //! inodes do, within one kernel.
 
-use landspeed_agent::session::{CopyRoot, FolderPlace, FoundPath, PathKind};
+use landspeed_agent::session::{CopyRoot, FolderPlace, FoundPath, PathKind, PathUse};
 use landspeed_record::{PathBytes, Side};
 
 use super::landing::{CopyPaths, Landing, LandingError};
 use super::look;
 use crate::{Error, Pair};
 
-/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target,
-/// which the host of `side` has. Returns none if the ends are not known to run on one kernel: an inode of one host says nothing
-/// of another host.
+/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target, on
+/// the host of `side`, which is to use it as `to`. Returns none if the ends are not known to run on one kernel: an inode of one
+/// host says nothing of another host.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked.
 pub fn landed(
     pair: &Pair<'_>,
-    side: Side,
+    (side, to): (Side, PathUse),
     target: &FoundPath,
     landing: &Landing,
 ) -> Result<Vec<FolderPlace>, Error> {
@@ -24,7 +24,7 @@ pub fn landed(
         return Ok(Vec::new());
     }
     let paths = landing.roots.iter().map(|root| path_of(root, &landing.folder)).collect();
-    let found = look(pair.host(side), paths)?;
+    let found = look(pair.host(side), paths, to)?;
     Ok(landing.roots.iter().zip(found).map(|(root, found)| place_of(root, found, target)).collect())
 }
 

@@ -151,7 +151,7 @@ fn attack_target(target: &Target, attack: impl FnOnce(&mut Peer<'_>)) -> Result<
 /// ends with bytes that are no message.
 fn attack_source(folder: &Path, attack: impl FnOnce(&mut Peer<'_>)) -> Result<CopyOutcome, Error> {
     let (caller, flows) = ends();
-    let root = SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() };
+    let root = SourceRoot { path: folder.into(), target: RelativeName::root() };
     let source = Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() };
     std::thread::scope(|scope| {
         let sending =
@@ -203,7 +203,7 @@ impl World {
     fn target(&self, names: &[&str]) -> Target {
         let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
         let (keeping, rules) = (CopyKeeping::default(), CopyRules::default());
-        Target { folder: self.at("target"), names, is_synced: false, keeping, rules }
+        Target { folder: self.at("target").into(), names, is_synced: false, keeping, rules }
     }
 
     /// Returns the names in the target's folder, in order.

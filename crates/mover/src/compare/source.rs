@@ -84,7 +84,7 @@ fn outcome(tally: Tally, source: &Source) -> CopyComparison {
     let Tally { mut outcome, emptied, .. } = tally;
     let is_unbounded = source.rules.removal.is_some_and(|removal| removal.most.is_none());
     if let Some((tree, extras)) = emptied.filter(|_| is_unbounded) {
-        outcome.empty_source = empty_source_words(&source.roots[tree].path, extras, outcome.extra);
+        outcome.empty_source = empty_source_words(source.roots[tree].path.as_path(), extras, outcome.extra);
     }
     outcome
 }

@@ -6,11 +6,10 @@ mod extras;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 use landspeed_record::{CopyCheck, CopyDifference};
 use landspeed_transport::CancelFlag;
-use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, Stat};
+use rustix::fs::{Access, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use self::cached::forget;
@@ -26,6 +25,7 @@ use crate::identity::FileIdentity;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
+use crate::named_path::NamedPath;
 use crate::pages::PageBuffer;
 use crate::select::CopyRules;
 use crate::target::{LastListing, Target, allows, is_of_kind, kind};
@@ -84,9 +84,9 @@ type OwnDigests = Vec<Result<Vec<Digest>, Failure>>;
 impl ComparedTarget {
     fn open(target: &Target, check: CopyCheck) -> Result<Self, Error> {
         metadata::check()?;
-        let root = match Root::open(&target.folder) {
+        let root = match Root::named(&target.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            opened => Some(opened.map_err(Error::at(&target.folder, "open it"))?),
+            opened => Some(opened.map_err(Error::at(target.folder.as_path(), "open it"))?),
         };
         if check == CopyCheck::DryRun {
             can_land(&target.folder, root.is_some())?;
@@ -286,15 +286,21 @@ fn is_no_folder(error: &io::Error) -> bool {
 
 /// Returns an error if a copy could not write into the target's folder, or could not create it: it does not create the
 /// folder above it.
-fn can_land(target: &Path, is_there: bool) -> Result<(), Error> {
-    let above = target.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (folder, operation) = if is_there { (target, "write to it") } else { (above, "create it") };
-    match rustix::fs::accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
-        Err(error @ (Errno::ACCESS | Errno::ROFS | Errno::NOENT | Errno::NOTDIR)) => {
-            Err(Error::at(target, operation)(error.into()))
-        }
+fn can_land(target: &NamedPath, is_there: bool) -> Result<(), Error> {
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    let (tried, operation) = match target.split() {
+        Some((above, _)) if !is_there => (above.check_folder(wanted), "create it"),
+        _ => (target.check_folder(wanted), "write to it"),
+    };
+    match tried {
+        Err(error) if is_refused(&error) => Err(Error::at(target.as_path(), operation)(error)),
         _ => Ok(()),
     }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    let refusals = [libc::EACCES, libc::EROFS, libc::ENOENT, libc::ENOTDIR, libc::EXDEV];
+    error.raw_os_error().is_some_and(|errno| refusals.contains(&errno))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod pace;
 mod read;
 mod walk;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::metadata;
 use crate::name::RelativeName;
+use crate::named_path::NamedPath;
 use crate::plan::{NextStep, PieceWork, Plan, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
@@ -81,7 +81,7 @@ impl Source {
 #[derive(Debug, Clone)]
 pub struct SourceRoot {
     /// The path. With a slash at its end, a symbolic link to a folder is followed.
-    pub path: PathBuf,
+    pub path: NamedPath,
     /// The name that it gets at the target; the empty name for a folder whose entries go into the target's folder itself.
     pub target: RelativeName,
 }
@@ -122,17 +122,16 @@ pub fn send_made(
 /// Returns the entry at which the walk of a root begins, and the folder in which that is: a folder itself, or the one above a
 /// file.
 fn begin(root: &SourceRoot) -> Result<(RelativeName, Root), Error> {
-    let failed = |operation| Error::at(&root.path, operation);
-    let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
-    if seen.is_dir() {
-        let folder = Root::open_itself(&root.path).map_err(failed("open it"))?;
+    let failed = |operation| Error::at(root.path.as_path(), operation);
+    if root.path.is_folder().map_err(failed("read it"))? {
+        let folder = Root::named_itself(&root.path).map_err(failed("open it"))?;
         return Ok((RelativeName::root(), folder));
     }
-    let leaf = root.path.file_name().and_then(|leaf| RelativeName::parse(leaf.as_encoded_bytes()));
-    let start = leaf.ok_or_else(|| failed("read it")(std::io::ErrorKind::InvalidInput.into()))?;
-    let above = root.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let root = Root::open(above).map_err(failed("open its folder"))?;
-    Ok((start, root))
+    let nameless = || failed("read it")(std::io::ErrorKind::InvalidInput.into());
+    let (above, leaf) = root.path.split().ok_or_else(nameless)?;
+    let start = RelativeName::parse(leaf.as_encoded_bytes()).ok_or_else(nameless)?;
+    let above = Root::named(&above).map_err(failed("open its folder"))?;
+    Ok((start, above))
 }
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.

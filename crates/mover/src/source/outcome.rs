@@ -63,7 +63,7 @@ fn not_deleted(settled: &Settled, roots: &[SourceRoot]) -> String {
             )
         }
         Some(NotRemoved::EmptySource(EmptySource { tree, extras, all })) => {
-            format!("nothing was deleted: {}", empty_source_words(&roots[tree].path, extras, all))
+            format!("nothing was deleted: {}", empty_source_words(roots[tree].path.as_path(), extras, all))
         }
     }
 }

@@ -19,8 +19,6 @@ mod sweep;
 mod work_folder;
 
 use std::collections::{BTreeSet, HashMap};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -28,12 +26,14 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use landspeed_record::{CopyKeeping, CopyStage};
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
+use rustix::fs::Mode;
 
 use crate::beneath::Root;
 use crate::digest::Digest;
 use crate::link::{Flows, Links};
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
+use crate::named_path::NamedPath;
 use crate::select::CopyRules;
 use crate::stage::{self, Pause};
 use crate::wire::{
@@ -65,7 +65,7 @@ const MOST_FILES: usize = 32_768;
 pub struct Target {
     /// The folder that gets the entries. It is created if it is missing, and the folder above it is not. One that is there
     /// keeps its mode.
-    pub folder: PathBuf,
+    pub folder: NamedPath,
     /// The names that the source may create here, and everything below them: the [`crate::SourceRoot::target`] of each
     /// root. Only the first component is compared. The empty name allows all names.
     pub names: Vec<RelativeName>,
@@ -140,16 +140,17 @@ impl Receiving {
     fn open(target: &Target) -> Result<Self, Error> {
         metadata::check()?;
         let keeper = Keeper::new(&target.keeping);
-        let failed = |operation| Error::at(&target.folder, operation);
+        let failed = |operation| Error::at(target.folder.as_path(), operation);
         let names: BTreeSet<Vec<u8>> = target.names.iter().map(|name| name.first().to_vec()).collect();
         // If the source has a mode for it, it is set at the end, as that of every folder.
-        let mode = if names.contains(&b""[..]) { keeper.folder_mode().as_raw_mode() } else { 0o777 };
-        let is_new = match std::fs::DirBuilder::new().mode(mode).create(&target.folder) {
+        let usual = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+        let mode = if names.contains(&b""[..]) { keeper.folder_mode() } else { usual };
+        let is_new = match target.folder.make_folder(mode) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(failed("create it"))?,
         };
-        let root = Root::open(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
-        let work = WorkFolder::open(&root, &target.folder)?;
+        let root = Root::named(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
+        let work = WorkFolder::open(&root, target.folder.as_path())?;
         let fresh = KnownFolders::default();
         if is_new {
             fresh.add(&RelativeName::root());

@@ -19,7 +19,7 @@ use crate::wire::{EntryKind, HardLink};
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
     Receiving::open(&Target {
-        folder: folder.to_owned(),
+        folder: folder.into(),
         names,
         is_synced: true,
         keeping: CopyKeeping::default(),
@@ -171,7 +171,7 @@ fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
     std::fs::create_dir(at("usual")).unwrap();
     for (name, kinds) in [("usual", vec![CopyKept::Times]), ("private", CopyKept::ALL.to_vec())] {
         let keeping = CopyKeeping { kinds: kinds.into_iter().collect(), devices: false };
-        let (folder, names) = (at(&format!("new-{name}")), vec![RelativeName::root()]);
+        let (folder, names) = (at(&format!("new-{name}")).into(), vec![RelativeName::root()]);
         let rules = CopyRules::default();
         drop(Receiving::open(&Target { folder, names, is_synced: false, keeping, rules }).unwrap());
     }

@@ -59,7 +59,7 @@ fn refusal(target: &Target) -> Error {
 
 fn target(folder: &Path) -> Target {
     Target {
-        folder: folder.to_path_buf(),
+        folder: folder.into(),
         names: vec![RelativeName::root()],
         is_synced: true,
         keeping: CopyKeeping::default(),
@@ -93,7 +93,7 @@ fn carried(
 }
 
 fn source(folder: &Path) -> Source {
-    let root = SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() };
+    let root = SourceRoot { path: folder.into(), target: RelativeName::root() };
     Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() }
 }
 

@@ -219,7 +219,7 @@ fn a_file_and_several_folders_in_one_are_refused() {
     make(from.path(), &[b"f", b"a/", b"b/"]);
     make(to.path(), &[b"extra"]);
     let root = |name: &str, target: &[u8]| SourceRoot {
-        path: from.path().join(name),
+        path: from.path().join(name).into(),
         target: RelativeName::parse(target).expect("a name"),
     };
     for (roots, refusal) in [
@@ -383,7 +383,7 @@ fn of_two_entries_that_are_to_have_one_name_the_second_is_named() {
     make(&other, &[b"same/f", b"same/h", b"g/deep"]);
     fs::write(other.join("same/f"), "another one").unwrap();
     let from = |folders: [&Path; 2]| {
-        let root = |path: &Path| SourceRoot { path: path.to_owned(), target: RelativeName::root() };
+        let root = |path: &Path| SourceRoot { path: path.into(), target: RelativeName::root() };
         Source { roots: folders.map(root).into(), ..source(folders[0]) }
     };
     let copied =

@@ -4,7 +4,6 @@
 //! answers, and the source opens its own window and begins. A window closes when the copy is over at its end: at the
 //! source, once the target has said that everything is on stable storage.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -130,12 +129,12 @@ impl CopyEnd<'_> {
     }
 
     fn source(&self, folder: &TrialFolder) -> Source {
-        let root = SourceRoot { path: folder.tree(), target: RelativeName::root() };
+        let root = SourceRoot { path: folder.tree().into(), target: RelativeName::root() };
         Source { roots: vec![root], keeping: CopyKeeping::default(), rules: self.rules() }
     }
 
     fn target(&self, folder: &TrialFolder) -> Target {
-        let folder: PathBuf = folder.tree();
+        let folder = folder.tree().into();
         let (names, keeping) = (vec![RelativeName::root()], CopyKeeping::default());
         Target { folder, names, is_synced: true, keeping, rules: self.rules() }
     }

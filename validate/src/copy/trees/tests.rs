@@ -48,10 +48,10 @@ fn copied(from: &Path, to: &Path) -> CopyOutcome {
     let limit = std::time::Duration::from_secs(20);
     let of = |opening| Flows { count: 3, opening, patience: limit, give_up_after: limit };
     let [sending, receiving] = [Opening::Connect(caller), Opening::Accept(listener)].map(of);
-    let root = SourceRoot { path: from.to_path_buf(), target: RelativeName::root() };
+    let root = SourceRoot { path: from.into(), target: RelativeName::root() };
     let source = Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() };
     let target = Target {
-        folder: to.to_path_buf(),
+        folder: to.into(),
         names: vec![RelativeName::root()],
         is_synced: false,
         keeping: CopyKeeping::default(),

@@ -1,6 +1,7 @@
 //! Asks hosts where the files of a copy land.
 
 use anyhow::{Result, anyhow};
+use landspeed_agent::session::PathUse;
 use landspeed_engine::{
     JoinedHosts, Landing, LandingError, check_apart, check_landing, check_mirror, landed, landing, look,
 };
@@ -9,12 +10,19 @@ use landspeed_record::PathBytes;
 use super::place::CopyPlaces;
 use super::rules::RuleArgs;
 
-/// Asks both hosts what is there, and returns where the files land.
-pub(super) fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs) -> Result<Landing> {
+/// Asks both hosts what is there, and returns where the files land. The target is to be used as `to`: a host may permit only
+/// some uses of its files.
+pub(super) fn lands(
+    joined: &JoinedHosts,
+    places: &CopyPlaces,
+    rules: &RuleArgs,
+    to: PathUse,
+) -> Result<Landing> {
     let pair = joined.group.first();
     let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
-    let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
-    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
+    let sources = places.paths.sources.iter().map(bytes).collect();
+    let found = look(pair.host(places.reads), sources, PathUse::Read)?;
+    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)], to)?;
     let target = &target[0];
     let landing = landing(&places.paths, &found, target);
     let landing =
@@ -25,7 +33,7 @@ pub(super) fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs)
     if rules.delete {
         check_mirror(&pair, &found, target, &landing).map_err(at_host)?;
     }
-    let landed = landed(&pair, places.reads.other(), target, &landing)?;
+    let landed = landed(&pair, (places.reads.other(), to), target, &landing)?;
     check_apart(&places.paths, &found, &landed, rules.delete).map_err(at_host)?;
     Ok(landing)
 }

@@ -1,5 +1,5 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use landspeed_record::CopyKeeping;
 
@@ -18,7 +18,7 @@ fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Compar
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
     ComparedTarget::open(
         &Target {
-            folder: folder.to_owned(),
+            folder: folder.into(),
             names,
             is_synced: false,
             keeping: CopyKeeping::default(),

@@ -9,7 +9,7 @@ use crate::target::Target;
 fn target(folder: &std::path::Path, removal: Option<Removal>) -> Receiving {
     let rules = CopyRules { removal, ..CopyRules::default() };
     let (names, keeping) = (vec![RelativeName::root()], CopyKeeping::default());
-    Receiving::open(&Target { folder: folder.to_owned(), names, is_synced: false, keeping, rules }).unwrap()
+    Receiving::open(&Target { folder: folder.into(), names, is_synced: false, keeping, rules }).unwrap()
 }
 
 /// Returns what the root of the source has: nothing.

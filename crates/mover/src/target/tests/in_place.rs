@@ -8,7 +8,7 @@ use crate::digest::{DonePieces, PIECE};
 
 fn by_content(folder: &Path) -> Receiving {
     Receiving::open(&Target {
-        folder: folder.to_owned(),
+        folder: folder.into(),
         names: vec![RelativeName::root()],
         is_synced: false,
         keeping: CopyKeeping::default(),

@@ -1,7 +1,6 @@
 //! Lists and removes what interrupted copies have left.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +13,7 @@ use super::{HOLDER, NAME, NEW, PART, SHORT, WorkFolder, is_own, is_private, lock
 use crate::Error;
 use crate::beneath::Root;
 use crate::identity::FileIdentity;
+use crate::named_path::NamedPath;
 
 /// The largest number of files that are listed, which fit a reply. Further ones are counted.
 const MOST_LISTED: usize = 4_096;
@@ -24,9 +24,9 @@ const MOST_LISTED: usize = 4_096;
 /// # Errors
 /// Returns an error if the folder cannot be read, if other users have rights to it, or if a copy writes into it now. A list
 /// takes no lock, so that no copy is kept out: it may name files of a copy that runs.
-pub fn clean(folder: &Path, only_list: bool) -> Result<CopyLeftovers, Error> {
-    let root = Root::open(folder).map_err(Error::at(folder, "open it"))?;
-    let path = folder.join(".landspeed-copy");
+pub fn clean(folder: &NamedPath, only_list: bool) -> Result<CopyLeftovers, Error> {
+    let root = Root::named(folder).map_err(Error::at(folder.as_path(), "open it"))?;
+    let path = folder.as_path().join(".landspeed-copy");
     let failed = |operation| {
         let failed = Error::at(&path, operation);
         move |error: Errno| failed(error.into())
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_copies_have_left_is_listed_and_removed_and_nothing_else() {
         let all = tempfile::tempdir().unwrap();
-        assert_eq!(clean(all.path(), false).unwrap(), CopyLeftovers::default());
+        assert_eq!(clean(&all.path().into(), false).unwrap(), CopyLeftovers::default());
         let own = all.path().join(".landspeed-copy");
         fs::create_dir(&own).unwrap();
         fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
@@ -126,18 +126,18 @@ mod tests {
         fs::create_dir(own.join("folder.part")).unwrap();
         fs::write(own.join("landspeed-holder"), "process 7 of user 0").unwrap();
         fs::write(own.join("landspeed-new"), "").unwrap();
-        let listed = clean(all.path(), true).unwrap();
+        let listed = clean(&all.path().into(), true).unwrap();
         assert_eq!((names(&listed), listed.others), (vec!["7.short", "8.short", "abc.part"], 2));
         assert!(listed.number == 3 && listed.files.iter().all(|file| file.age_ns < Nanos::secs(3_600)));
         assert_eq!(fs::read_dir(&own).unwrap().count(), 7, "a list removes nothing");
-        let removed = clean(all.path(), false).unwrap();
+        let removed = clean(&all.path().into(), false).unwrap();
         assert_eq!(names(&removed), names(&listed));
         let mut left: Vec<_> = fs::read_dir(&own).unwrap().flatten().map(|entry| entry.file_name()).collect();
         left.sort();
         assert_eq!(left, ["folder.part", "mine"], "what no copy has made stays");
         fs::remove_file(own.join("mine")).unwrap();
         fs::remove_dir(own.join("folder.part")).unwrap();
-        assert_eq!(clean(all.path(), false).unwrap(), CopyLeftovers::default());
+        assert_eq!(clean(&all.path().into(), false).unwrap(), CopyLeftovers::default());
         assert!(!own.exists(), "nor does the folder stay where it is empty");
     }
 
@@ -147,14 +147,14 @@ mod tests {
         let root = Root::open(all.path()).unwrap();
         let work = WorkFolder::open(&root, all.path()).unwrap();
         work.file(b"abc.part", rustix::fs::Mode::RWXU).unwrap();
-        let error = clean(all.path(), false).unwrap_err();
+        let error = clean(&all.path().into(), false).unwrap_err();
         let own = format!("process {} of user ", std::process::id());
         assert!(matches!(error, Error::Locked { .. }) && error.to_string().contains(&own), "{error}");
-        assert_eq!(names(&clean(all.path(), true).unwrap()), ["abc.part"], "a list takes no lock");
+        assert_eq!(names(&clean(&all.path().into(), true).unwrap()), ["abc.part"], "a list takes no lock");
         assert!(work.left(b"abc.part").unwrap().is_some());
         drop(work);
         fs::set_permissions(all.path().join(".landspeed-copy"), PermissionsExt::from_mode(0o777)).unwrap();
-        let error = clean(all.path(), false).unwrap_err();
+        let error = clean(&all.path().into(), false).unwrap_err();
         assert!(matches!(error, Error::UnsafeFolder { .. }), "{error}");
         assert!(all.path().join(".landspeed-copy/abc.part").exists());
     }
