@@ -9,7 +9,7 @@ use landspeed_record::PathBytes;
 use rustix::fs::{Access, AtFlags, OFlags, statat};
 
 use super::place::Mounts;
-use crate::session::{FolderPlace, FoundPath, PathKind};
+use crate::session::{FoundPath, PathKind};
 
 /// Returns what is at each of these paths.
 ///
