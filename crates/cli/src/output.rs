@@ -197,7 +197,7 @@ pub(crate) fn can_agree() -> Result<()> {
     Ok(())
 }
 
-/// Returns true if a stream takes more now. A pipe that nobody reads is full at some time, and a write to it waits.
+/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
 pub(crate) fn takes_more(stream: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(stream, PollFlags::OUT)];
     poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)

@@ -110,7 +110,7 @@ pub(crate) fn unless_leaving() {
     drop(ENDING.lock());
 }
 
-/// Prints a message, unless nobody reads: a signal ends this process all the same.
+/// Prints a message where it fits: a signal ends this process also if the reader of standard error has stopped.
 fn tell(what: &str) {
     if !what.is_empty() && takes_more(&io::stderr()) {
         let _ = writeln!(io::stderr(), "{}{what}", live::over_the_line());

@@ -206,7 +206,7 @@ fn let_run(Shell(child): &Shell) -> [Duration; 2] {
 }
 
 fn send(pid: i32, signal: i32) {
-    // SAFETY: kill(2) takes numbers. The process is a child that nobody has waited for.
+    // SAFETY: kill(2) takes numbers. The process is a child that was not waited for yet.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }
 
