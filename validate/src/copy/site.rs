@@ -90,7 +90,9 @@ impl Site {
         let (folder, address) = (self.folder.path().display(), &self.address);
         let sshd = format!(
             "ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
-             StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
+             StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n\
+             SetEnv {}\n",
+            self.state().map(|(name, folder)| format!("{name}={folder}")).join(" ")
         );
         let ssh = format!("Host *\n{}\n", self.ssh_options().join("\n").replace('=', " "));
         let rsyncd = format!(
@@ -191,7 +193,15 @@ impl Site {
         let command = self.filled_in(command);
         shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).env("PATH", self.path());
+        shell.envs(self.state());
         shell
+    }
+
+    /// Returns the variables that keep what landspeed must restore in this site, and not among the journals of this
+    /// machine.
+    fn state(&self) -> [(&'static str, String); 2] {
+        let folder = |name: &str| self.folder.path().join(name).display().to_string();
+        [("LANDSPEED_STATE_DIR", folder("state")), ("LANDSPEED_RUN_DIR", folder("run"))]
     }
 
     /// Returns a command line with the words of [`super::rivals::Rival`] filled in. RECORDS is a folder for landspeed's
@@ -277,9 +287,12 @@ impl Site {
 
     /// Restores what killed processes have left changed on a host, as `landspeed undo` does.
     pub(super) fn undo(&self, end: usize) -> Result<()> {
-        let (name, landspeed) = (&self.names[end], self.landspeed.display());
+        let mut undo = Command::new("ip");
+        undo.args(["netns", "exec", &self.names[end]]).arg(&self.landspeed).args(["undo", "--here"]);
+        undo.envs(self.state()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // Its exit status also speaks of what others have changed.
-        shell(&format!("ip netns exec {name} {landspeed} undo --here > /dev/null 2>&1; true"))
+        undo.status()?;
+        Ok(())
     }
 
     /// Sets the link between the hosts up or down.
@@ -387,7 +400,8 @@ fn differing(source: &Path, copy: &Path) -> Result<Option<PathBuf>> {
         let found = match () {
             () if entry.file_name() == OWN_FOLDER => None,
             () if kind.is_dir() => differing(&own, &there)?,
-            () if kind.is_file() && fs::read(&there)? != fs::read(&own)? => Some(there),
+            // A name that the source does not have is of no whole file either.
+            () if kind.is_file() && fs::read(&own).ok() != Some(fs::read(&there)?) => Some(there),
             () => None,
         };
         if found.is_some() {
@@ -408,4 +422,28 @@ pub(super) fn shell(script: &str) -> Result<()> {
     let status = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).status()?;
     ensure!(status.success(), "{script}: {status}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_and_a_name_of_no_source_differ_and_what_the_copy_keeps_for_itself_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
+        for (above, below) in [(&from, "deep"), (&to, "deep"), (&to, OWN_FOLDER)] {
+            fs::create_dir_all(above.join(below)).unwrap();
+        }
+        fs::write(from.join("deep/file"), "whole").unwrap();
+        fs::write(to.join(OWN_FOLDER).join("1.part"), "who").unwrap();
+        assert_eq!(differing(&from, &to).unwrap(), None);
+        fs::write(to.join("deep/file"), "who").unwrap();
+        assert_eq!(differing(&from, &to).unwrap(), Some(to.join("deep/file")));
+        fs::rename(to.join("deep/file"), to.join("deep/other")).unwrap();
+        assert_eq!(differing(&from, &to).unwrap(), Some(to.join("deep/other")));
+        fs::rename(to.join("deep/other"), to.join("deep/file")).unwrap();
+        fs::write(to.join("deep/file"), "whole").unwrap();
+        assert_eq!(differing(&from, &to).unwrap(), None);
+    }
 }

@@ -73,8 +73,9 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
     if let Some(why) = missing(&landspeed) {
         return eprintln!("SKIP: {why}");
     }
-    // Its name has no capital letters, which are words of commands.
-    let name = format!("landspeed-kills.{}", std::process::id());
+    // Its name has no capital letters, which are words of commands, nor landspeed's name: sshd has it in its command
+    // line, and would be taken for an agent.
+    let name = format!("copy-kills.{}", std::process::id());
     let above = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir().unwrap();
     let site = Site::new(above.path(), &landspeed).unwrap();
     site.fill(2, 0).and_then(|_| site.fill(0, 40)).and_then(|_| add_tree(&site.source())).unwrap();
@@ -98,6 +99,8 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
     // So few files may be copied before the kill.
     let tuned = study.round(Interruption::Tuned, which, &mut random).unwrap();
     is_fine(&Round { is_late: false, ..tuned });
+    let journals = std::fs::read_dir(site.source().with_file_name("state/journal")).expect("it was used");
+    assert_eq!(journals.count(), 0, "nothing is left to restore");
 }
 
 fn is_fine(round: &Round) {
@@ -118,5 +121,9 @@ fn missing(landspeed: &Path) -> Option<String> {
     let landspeed = landspeed.display().to_string();
     let needs = ["strace", "ip", "ss", "ssh", "ssh-keygen", "/usr/sbin/sshd", landspeed.as_str()];
     let is_missing = |program: &&str| shell(&format!("command -v {program} > /dev/null")).is_err();
-    needs.into_iter().find(is_missing).map(|program| format!("{program} is missing"))
+    if let Some(program) = needs.into_iter().find(is_missing) {
+        return Some(format!("{program} is missing"));
+    }
+    let traces = shell("strace -o /dev/null -e inject=getpid:delay_exit=1 true 2> /dev/null");
+    traces.is_err().then(|| "strace may trace no process here, or holds none".to_owned())
 }
