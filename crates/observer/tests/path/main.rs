@@ -7,6 +7,7 @@ mod lab;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -281,8 +282,8 @@ fn losses_show_as_retransmissions() {
     watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[], &["out-of-order"]));
 }
 
-/// Returns the number of links once all are there: more than a few, and the same in two looks. They are there for 30 ms at a time,
-/// and on a busy machine this thread may miss that. `None` if it misses every time.
+/// Returns the number of links once most are there: more than a few, and the same in two looks. They are there for
+/// 30 ms at a time, and on a busy machine this thread may miss that. `None` if it misses every time.
 fn all_attached() -> Option<usize> {
     let mut last = 0;
     (0..10_000).find_map(|_| {
@@ -303,19 +304,19 @@ fn nothing_is_attached_but_for_moments_and_nothing_stays() {
     assert!(links == 0 && programs > 5, "loaded, not attached: {links} links, {programs} programs");
     on_a.open(&WatchSubject::default()).expect("open");
     let attached = all_attached().expect("attached in an open window");
-    let becomes = |links: usize| {
+    let becomes = |links: RangeInclusive<usize>| {
         let mut moments = (0..10_000).map(|_| {
             std::thread::sleep(Duration::from_millis(1));
             held().0
         });
-        moments.any(|held| held == links)
+        moments.any(|held| links.contains(&held))
     };
-    assert!(becomes(0), "detached in an open window");
-    assert!(becomes(attached), "and attached again");
+    assert!(becomes(0..=0), "detached in an open window");
+    assert!(becomes(attached..=usize::MAX), "and attached again");
     close(&mut *on_a);
     assert_eq!(held(), (0, programs), "closed");
     on_a.open(&WatchSubject::default()).expect("open");
-    assert!(becomes(attached), "in the next window");
+    assert!(becomes(attached..=usize::MAX), "in the next window");
     drop(on_a);
     assert_eq!(held(), (0, 0), "dropped in an open window");
 }
