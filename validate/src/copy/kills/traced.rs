@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tempfile::NamedTempFile;
 
 use super::gate::Gate;
@@ -25,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(super) struct TracedCopy {
     copy: Child,
     /// In the order of [`CopyProcess::ALL`].
-    pids: [i32; 3],
+    handles: Vec<OwnedFd>,
     tracers: Vec<Tracer>,
 }
 
@@ -50,13 +51,14 @@ impl TracedCopy {
             };
             *pid = soon(pid_of).with_context(|| format!("find the process {process:?}"))?;
         }
+        let handles = pids.into_iter().map(handle).collect::<Result<Vec<OwnedFd>>>()?;
         let attach = |(process, options): &(CopyProcess, Vec<String>)| {
             Tracer::attach(pids[*process as usize], options)
                 .with_context(|| format!("trace the process {process:?} by strace"))
         };
         let tracers = traces.iter().map(attach).collect::<Result<Vec<Tracer>>>()?;
         gate.open()?;
-        Ok(TracedCopy { copy, pids, tracers })
+        Ok(TracedCopy { copy, handles, tracers })
     }
 
     /// Waits until the traced process is at its point. Returns false if the copy ends without.
@@ -79,8 +81,7 @@ impl TracedCopy {
     /// holds die only when it would have let it go on.
     pub(super) fn kill(&mut self, processes: &[CopyProcess]) {
         for process in processes {
-            let pid = Pid::from_raw(self.pids[*process as usize]);
-            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+            let _ = pidfd_send_signal(&self.handles[*process as usize], Signal::KILL);
         }
         for tracer in &mut self.tracers {
             let _ = tracer.strace.kill();
@@ -154,6 +155,12 @@ impl Drop for Tracer {
         let _ = self.strace.kill();
         let _ = self.strace.wait();
     }
+}
+
+/// Returns a handle of a process, by which no later one with the same number is killed.
+fn handle(pid: i32) -> Result<OwnedFd> {
+    let pid = Pid::from_raw(pid).context("no process has this number")?;
+    pidfd_open(pid, PidfdFlags::empty()).context("a process of a copy has ended at once")
 }
 
 /// Returns true if all threads of a process are traced by this process.
