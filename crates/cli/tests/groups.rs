@@ -167,8 +167,8 @@ const APPLICATION: &str = "title = \"four hosts\"\nhosts = [4, 4]\n\
 fn tune(hosts: &Hosts) -> Command {
     let file = hosts.file("four.toml");
     std::fs::write(&file, APPLICATION).expect("a file");
-    // A busy machine needs three minutes for an answer; an idle one ends early.
-    hosts.landspeed(&["tune", "--app", &file, "--yes", "--json", "--only", "mtu", "--budget", "10m"])
+    // All of the budget is used. A busy machine needs more than the 90 s that are enough on an idle one.
+    hosts.landspeed(&["tune", "--app", &file, "--yes", "--json", "--only", "mtu", "--budget", "3m"])
 }
 
 #[test]
