@@ -5,9 +5,10 @@
 //! | bytes | `/sys/dev/block/MAJOR:MINOR/stat` of the file system's disk or partition | sectors of 512 bytes |
 //! | times | the same file | 1 ms; the busy time is counted in ticks of the kernel (1 to 10 ms) |
 //!
-//! It cannot see a file system without a single disk: in memory, over the network, over several devices (btrfs, overlay)
-//! or on a device that is made of others (LVM, RAID), which is busy while any of these is. It does not know which program
-//! a request is of.
+//! A device that is made of a single other one (LVM, LUKS) is followed down to that. The counters cannot show a file
+//! system without a single disk: in memory, over the network, over several devices (btrfs, overlay) or on a device
+//! that is made of several (RAID), which is busy while any of these is. They do not tell which program a request is
+//! of, nor how long it waited above the disk.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -24,6 +25,8 @@ use crate::procfile;
 
 /// The largest number of disks that are observed.
 const MOST_DISKS: usize = 8;
+/// The largest number of devices that are on top of each other, as LVM on LUKS on a partition is three.
+const MOST_LEVELS: usize = 8;
 /// The unit of the counters, whatever the disk's own sectors are (Documentation/block/stat.rst).
 const SECTOR: u64 = 512;
 
@@ -38,7 +41,10 @@ impl DiskCounters {
     }
 
     fn of(files: &SystemFiles, devices: BTreeSet<u64>) -> Self {
-        let disks = devices.into_iter().filter_map(|device| Disk::begin(files, device));
+        // Several volumes may be on the same disk.
+        let folders: BTreeSet<_> =
+            devices.into_iter().filter_map(|device| single_disk(files, device)).collect();
+        let disks = folders.iter().filter_map(|folder| Disk::begin(folder));
         DiskCounters(Mutex::new(disks.take(MOST_DISKS).collect()))
     }
 
@@ -63,6 +69,27 @@ fn device(path: &Path) -> Option<u64> {
     None
 }
 
+/// Returns the folder of the disk or partition on which a device is in the end; `None` if it is on several, or on none.
+fn single_disk(files: &SystemFiles, device: u64) -> Option<PathBuf> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let mut folder = files.path(format!("sys/dev/block/{major}:{minor}")).canonicalize().ok()?;
+    for _ in 0..MOST_LEVELS {
+        match &slaves(files, &folder)[..] {
+            [] => return Some(folder),
+            [slave] => folder = slave.canonicalize().ok()?,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Returns the links to the devices of which a device is made, or of which the disk of a partition is.
+fn slaves(files: &SystemFiles, device: &Path) -> Vec<PathBuf> {
+    // The folder of a partition is in that of its disk.
+    let lists = ["slaves", "../slaves"].map(|way| device.join(way));
+    lists.iter().flat_map(|list| files.names(list).into_iter().map(move |name| list.join(name))).collect()
+}
+
 #[derive(Debug)]
 struct Disk {
     stat: PathBuf,
@@ -71,16 +98,11 @@ struct Disk {
 }
 
 impl Disk {
-    /// Begins to observe a device; `None` if it has no counters, or is made of other devices.
-    fn begin(files: &SystemFiles, device: u64) -> Option<Self> {
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let folder = files.path(format!("sys/dev/block/{major}:{minor}")).canonicalize().ok()?;
+    /// Begins to observe the disk or partition with this folder; `None` if it has no counters.
+    fn begin(folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.to_owned();
-        // The folder of a partition is in that of its disk.
-        let is_made_of_others =
-            ["slaves", "../slaves"].iter().any(|way| !files.names(folder.join(way)).is_empty());
         let stat = folder.join("stat");
-        let last = DiskReading::of(&stat).filter(|_| !is_made_of_others)?;
+        let last = DiskReading::of(&stat)?;
         Some(Disk { stat, last, so_far: nothing(DiskName::try_from(name).ok()?) })
     }
 
@@ -163,16 +185,29 @@ mod tests {
     use super::*;
     use crate::files::tests::write;
 
-    /// A tree with the counters of the disk vda (254:0), of its partition (254:1), and of dm-0 (253:0), made of vda.
+    /// Devices by number: the disk vda, its partitions, and what is made of these.
+    const DEVICES: [(&str, &str); 9] = [
+        ("254:0", "vda"),
+        ("254:1", "vda/vda1"),
+        ("254:2", "vda/vda2"),
+        ("253:0", "dm-0"),
+        ("253:1", "dm-0/dm-0p1"),
+        ("253:2", "dm-2"),
+        ("253:3", "dm-3"),
+        ("9:0", "md0"),
+        ("9:1", "md0/md0p1"),
+    ];
+    /// LUKS on a partition, LVM on LUKS, LVM on RAID, RAID of two partitions.
+    const SLAVES: [(&str, &str); 5] =
+        [("dm-0", "vda/vda1"), ("dm-2", "dm-0"), ("dm-3", "md0"), ("md0", "vda/vda1"), ("md0", "vda/vda2")];
+
+    /// A tree with these devices, each with the same counters.
     fn disks() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         let at = tree.path();
         fs::create_dir_all(at.join("sys/dev/block")).unwrap();
         fs::create_dir_all(at.join("sys/devices/vda/slaves")).unwrap();
-        write(at, "sys/devices/dm-0/slaves/vda", "");
-        for (number, folder) in
-            [("254:0", "vda"), ("254:1", "vda/vda1"), ("253:0", "dm-0"), ("253:1", "dm-0/dm-0p1")]
-        {
+        for (number, folder) in DEVICES {
             write(
                 at,
                 &format!("sys/devices/{folder}/stat"),
@@ -180,7 +215,15 @@ mod tests {
             );
             symlink(format!("../../devices/{folder}"), at.join("sys/dev/block").join(number)).unwrap();
         }
+        SLAVES.iter().for_each(|(device, slave)| add_slave(at, device, slave));
         tree
+    }
+
+    fn add_slave(tree: &Path, device: &str, slave: &str) {
+        let list = tree.join("sys/devices").join(device).join("slaves");
+        fs::create_dir_all(&list).unwrap();
+        let name = Path::new(slave).file_name().unwrap();
+        symlink(Path::new("../..").join(slave), list.join(name)).unwrap();
     }
 
     fn counters(tree: &tempfile::TempDir, devices: &[(u32, u32)]) -> DiskCounters {
@@ -230,9 +273,39 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_is_made_of_one_is_followed_to_the_partition_that_it_is_on() {
+        let tree = disks();
+        let each = [(253, 0), (253, 1), (253, 2)].map(|device| counters(&tree, &[device]));
+        for path in ["vda", "dm-0", "dm-0/dm-0p1", "dm-2"] {
+            let stat = format!("sys/devices/{path}/stat");
+            write(tree.path(), &stat, "99 1 9999 400 20 2 160 600 3 9999 1000\n");
+        }
+        write(tree.path(), "sys/devices/vda/vda1/stat", "11 1 82 403 24 2 200 607 3 506 1010\n");
+        for counters in each {
+            let found = counters.so_far().expect("a partition");
+            assert_eq!((found.device.to_string().as_str(), found.requests), ("vda1", 5));
+        }
+    }
+
+    #[test]
+    fn volumes_on_the_same_partition_are_one_disk() {
+        let tree = disks();
+        let disks = counters(&tree, &[(253, 0), (253, 2), (254, 1), (254, 2)]);
+        assert_eq!(disks.0.lock().len(), 2);
+    }
+
+    /// No kernel lets a device be made of itself.
+    #[test]
+    fn devices_on_top_of_each_other_have_an_end() {
+        let tree = disks();
+        add_slave(tree.path(), "vda", "dm-2");
+        assert_eq!(counters(&tree, &[(253, 2)]).so_far(), None);
+    }
+
+    #[test]
     fn nothing_is_said_of_what_is_no_single_disk() {
         let tree = disks();
-        for device in [(253, 0), (253, 1), (0, 27)] {
+        for device in [(9, 0), (9, 1), (253, 3), (0, 27)] {
             assert_eq!(counters(&tree, &[device]).so_far(), None, "{device:?}");
         }
         write(tree.path(), "sys/devices/vda/stat", "1 2 3");
@@ -258,7 +331,9 @@ mod tests {
         let numbers = [rustix::fs::major(device), rustix::fs::minor(device)].map(|number| number.to_string());
         let known = fs::read_to_string("/proc/diskstats").unwrap();
         let fields = known.lines().map(|line| line.split_ascii_whitespace().take(3).collect::<Vec<_>>());
-        let named = fields.filter(|fields| fields[..2] == numbers).map(|fields| fields[2].to_owned());
-        assert_eq!(named.collect::<Vec<_>>(), [found.device.to_string()]);
+        let mut named = fields.filter(|fields| fields[..2] == numbers).map(|fields| fields[2].to_owned());
+        let is_the_disk = named.next().expect("the device of the file system") == found.device.to_string();
+        let folder = Path::new("/sys/dev/block").join(numbers.join(":")).canonicalize().unwrap();
+        assert_eq!(is_the_disk, slaves(&SystemFiles::default(), &folder).is_empty(), "{found:?}");
     }
 }
