@@ -18,7 +18,6 @@ use landspeed_engine::{
 use landspeed_lab::topology;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
 use crate::{stop, table};
@@ -39,7 +38,7 @@ pub(crate) struct Options {
 
 /// Takes the requested number of decisions and prints the report. Ctrl-C ends it early, after the current block.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let mut bench = PlaceboLab::new()?;
     let decisions = decisions(&mut bench, options.decisions, &mut DiscardingSink(&stop));
     let restored = bench.joined.group.restore();

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_record::units::Nanos;
-use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::live::{ProgressLine, clock, margin};
 use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -134,7 +134,7 @@ impl ActivityLine {
         let line = move |width: Option<usize>| {
             let now = seen.lock();
             let (what, time) = (&now.0, clock(now.1.elapsed().into()));
-            let margin = if width.is_some() { "  " } else { "" };
+            let margin = margin(width);
             if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
         };
         ActivityLine { now, progress_line: ProgressLine::new(OutputCapabilities::stderr(), line) }

@@ -65,5 +65,4 @@ pub use named_path::{Confinement, NamedPath};
 pub use progress::CopyProgress;
 pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
 pub use source::{MadeFiles, Source, SourceRoot, send, send_made};
-pub use stage::used_by_thread;
 pub use target::{DiscardedFiles, Target, clean, discard, receive};

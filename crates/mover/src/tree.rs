@@ -65,7 +65,7 @@ impl FoundEntry {
         }
     }
 
-    fn is_folder(&self) -> bool {
+    pub(crate) fn is_folder(&self) -> bool {
         self.offered.kind == EntryKind::Folder
     }
 }

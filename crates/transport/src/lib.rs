@@ -35,7 +35,7 @@ pub use cancel::{CancelFlag, Patience};
 pub use datagrams::DatagramTotals;
 pub use error::Error;
 pub use tcp::{TcpLimits, tcp_limits};
-pub use tls::cipher_time;
+pub use tls::{cipher_time, used_by_thread};
 pub use transport::{
     AckProgress, ConnectRequest, Delivery, Flow, Listener, ProofKey, Receiver, ReservedPort, Sender,
     Transport, TransportProperties, ZeroCopyCompletions,

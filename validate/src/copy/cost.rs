@@ -12,7 +12,6 @@ use landspeed_record::Estimate;
 use landspeed_record::units::Bytes;
 use landspeed_stats::estimate;
 use serde::Deserialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::landspeed::{landspeed, printed};
@@ -53,7 +52,7 @@ struct CopyStages {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let landspeed = landspeed()?;
     let site = Site::new(&options.folder, &landspeed)?;
     let bytes = site.fill(options.mib, 0)?;

@@ -24,7 +24,6 @@ use clap::Args;
 use landspeed_analysis::{hold_words, turn_order, turn_ratio};
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyHold, Estimate};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
 use crate::stop;
@@ -90,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let is_enough = options.into.is_none() || options.turns >= LEAST_TURNS;
     ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
     let place = Place::open(options.place, options.folder.as_deref(), options.drop_caches, room(options))?;
     let site = match link(options) {

@@ -40,15 +40,20 @@ impl CryptoParts {
         self.source_hash_s + self.target_hash_s + self.seal_s + self.open_s
     }
 
+    /// Returns parts. Each is what `of` returns for the function that reads that part.
+    fn each(of: impl Fn(fn(&CryptoParts) -> f64) -> f64) -> CryptoParts {
+        CryptoParts {
+            source_hash_s: of(|one| one.source_hash_s),
+            target_hash_s: of(|one| one.target_hash_s),
+            seal_s: of(|one| one.seal_s),
+            open_s: of(|one| one.open_s),
+        }
+    }
+
     /// Returns the means of several copies; `None` of none.
     pub(super) fn mean(of: &[CryptoParts]) -> Option<CryptoParts> {
         let mean = |part: fn(&CryptoParts) -> f64| of.iter().map(part).sum::<f64>() / of.len() as f64;
-        (!of.is_empty()).then(|| CryptoParts {
-            source_hash_s: mean(|one| one.source_hash_s),
-            target_hash_s: mean(|one| one.target_hash_s),
-            seal_s: mean(|one| one.seal_s),
-            open_s: mean(|one| one.open_s),
-        })
+        (!of.is_empty()).then(|| CryptoParts::each(mean))
     }
 
     fn words(&self) -> String {
@@ -64,14 +69,7 @@ impl CryptoParts {
 pub(super) fn per_gib(turns: &[Turn], bytes: u64) -> Vec<CryptoParts> {
     let of = |seconds: f64| seconds * f64::from(1 << 30) / bytes as f64;
     let parts = turns.iter().filter_map(|turn| turn.parts);
-    parts
-        .map(|parts| CryptoParts {
-            source_hash_s: of(parts.source_hash_s),
-            target_hash_s: of(parts.target_hash_s),
-            seal_s: of(parts.seal_s),
-            open_s: of(parts.open_s),
-        })
-        .collect()
+    parts.map(|parts| CryptoParts::each(|part| of(part(&parts)))).collect()
 }
 
 /// What BLAKE3 and the cipher cost, over turns or over occasions.

@@ -392,6 +392,16 @@ impl Drop for Sshd {
     }
 }
 
+/// Returns the path of the only record in a folder.
+pub(super) fn record_in(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    let mut records = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let record = records.next().context("the copy has kept no record")?;
+    ensure!(records.next().is_none(), "{} has several records", folder.display());
+    Ok(record)
+}
+
 /// Returns the name of a file of a copy that is not as at its source. What the copy keeps for itself has no final name.
 fn differing(source: &Path, copy: &Path) -> Result<Option<PathBuf>> {
     for entry in fs::read_dir(copy)? {

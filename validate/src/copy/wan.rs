@@ -13,7 +13,6 @@ use landspeed_record::MeasureReport;
 use landspeed_record::units::BitRate;
 use landspeed_stats::estimate;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use super::turns::printed;
@@ -135,7 +134,7 @@ struct WanWork<'a> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let landspeed = landspeed()?;
     let mut kept = KeptRuns::<KeptWanTurn>::open(&options.state)?;
     let (mut broken, mut notes) = (BrokenPromises::default(), Vec::new());
@@ -256,9 +255,14 @@ fn copied(site: &Site, command: &str, bytes: u64) -> Result<[f64; 2]> {
     let begun = Instant::now();
     let said = printed(site, command)?;
     let with_login = bytes as f64 * 8.0 / begun.elapsed().as_secs_f64();
+    Ok([goodput(site, &said)?, with_login])
+}
+
+/// Compares what has arrived, and returns the goodput that a copy says.
+fn goodput(site: &Site, said: &[u8]) -> Result<f64> {
     site.compare()?;
-    let document: GoodputDocument = serde_json::from_slice(&said).context("read what the copy prints")?;
-    Ok([document.goodput_bps.0, with_login])
+    let document: GoodputDocument = serde_json::from_slice(said).context("read what the copy prints")?;
+    Ok(document.goodput_bps.0)
 }
 
 fn print(name: &str, files: &str, turns: &[WanTurn], broken: &mut BrokenPromises) {

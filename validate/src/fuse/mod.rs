@@ -37,7 +37,6 @@ use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::fs::Mode;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Resource, Rlimit, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::stop;
 use passthrough::Passthrough;
@@ -85,7 +84,7 @@ pub(crate) struct Options {
 
 /// Shows the folder until a signal ends it, or the study that has started it ends.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGTERM, SIGINT, SIGHUP])?;
+    let stop = stop::on_signals()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     allow_descriptors()?;
     // The kernel has applied that of the caller.

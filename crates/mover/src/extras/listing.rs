@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::{FolderNames, MOST_FOLDERS, MOST_NAMES, NameDigest};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, Tree, Visitor};
-use crate::wire::{EntryKind, Failure, Operation};
+use crate::wire::{Failure, Operation};
 
 /// The receiver of what folders have. Each function returns false to end the walk.
 pub(crate) trait NameTaker {
@@ -71,7 +71,7 @@ impl Listing<'_> {
 
 impl Visitor for Listing<'_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
-        if entry.offered.kind == EntryKind::Folder {
+        if entry.is_folder() {
             let name = entry.offered.name;
             match names(&self.trees[entry.place.tree], &entry.place.inner) {
                 Ok(names) if names.is_empty() && entry.place.inner == RelativeName::root() => {

@@ -95,7 +95,7 @@ impl Walk<'_, '_> {
         let seen = self.sending.trees[before.place.tree].look(&before.place.inner);
         let not_a_folder = Failure { operation: Operation::Open, errno: libc::ENOTDIR };
         let failure = match seen {
-            Ok(now) if now.offered.kind == EntryKind::Folder => return now,
+            Ok(now) if now.is_folder() => return now,
             Ok(_) => not_a_folder,
             Err(failure) => failure,
         };

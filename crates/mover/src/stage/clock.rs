@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_record::CopyStage;
-use landspeed_record::units::Nanos;
-use landspeed_transport::cipher_time;
-use rustix::time::{ClockId, clock_gettime};
+use landspeed_transport::{cipher_time, used_by_thread};
 
 use super::slow::prolong;
 use super::split::{HASH, PROCESSOR, QUEUED, STATES, Spent, on_processor, state, take_queued};
@@ -235,12 +233,6 @@ fn usual_pause(stage: CopyStage) -> Pause {
         CopyStage::Receive => Pause::Starved,
         _ => Pause::Device,
     }
-}
-
-/// Returns the time that this thread was on a processor.
-pub fn used_by_thread() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Returns the nanoseconds that a thread was runnable and waited for a processor, by the scheduler's counts; zero if the kernel does

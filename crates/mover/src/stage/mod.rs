@@ -28,7 +28,6 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{CopyEndTimes, CopyStage, CopyStageTimes};
 use parking_lot::Mutex;
 
-pub use clock::used_by_thread;
 pub(crate) use clock::{StageLife, enter, rest, settle, totals, wait};
 pub(crate) use network::FlowMeter;
 use network::NetworkTotals;

@@ -7,7 +7,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{StageTotals, used_by_thread};
+use landspeed_transport::used_by_thread;
+
+use super::StageTotals;
 
 /// The part by which work takes longer, as its divisor.
 const PART: u64 = 10;

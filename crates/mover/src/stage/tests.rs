@@ -2,6 +2,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use landspeed_transport::used_by_thread;
+
 use super::*;
 
 const PAUSE: Duration = Duration::from_millis(60);

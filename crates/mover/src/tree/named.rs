@@ -3,7 +3,6 @@
 use super::walk::Walk;
 use crate::name::RelativeName;
 use crate::select::NameList;
-use crate::wire::EntryKind;
 
 impl Walk<'_> {
     /// Takes the named entries with all that is below them. Takes each folder on the way before, once. Returns false to end
@@ -30,14 +29,14 @@ impl Walk<'_> {
     /// Takes a folder on the way, without what is in it. If there is none, the entries below it are named as failed.
     fn take_folder(&mut self, folder: &RelativeName) -> bool {
         match self.tree.look(folder) {
-            Ok(found) if found.offered.kind == EntryKind::Folder => self.visitor.found(found),
+            Ok(found) if found.is_folder() => self.visitor.found(found),
             _ => true,
         }
     }
 
     /// Returns true if the name or a folder on the way to it is left alone.
     fn is_left_out(&self, name: &RelativeName, folders: &[RelativeName]) -> bool {
-        let is_folder = || self.tree.look(name).is_ok_and(|found| found.offered.kind == EntryKind::Folder);
+        let is_folder = || self.tree.look(name).is_ok_and(|found| found.is_folder());
         let ignore = &self.tree.ignore;
         folders.iter().skip(1).any(|folder| ignore.ignores(folder, true))
             || (!name.as_bytes().is_empty() && ignore.ignores(name, is_folder()))

@@ -3,7 +3,7 @@
 use super::{FoundEntry, Tree, Visitor};
 use crate::beneath::LastFolder;
 use crate::name::RelativeName;
-use crate::wire::{EntryKind, Failure, Operation};
+use crate::wire::{Failure, Operation};
 
 /// Walks all entries of the trees; with `only_folders`, only their folders. Folders that are to have one name are merged: the
 /// visitor gets each. Of other entries with one name it gets the first one, and the others fail, unless they are the same file or
@@ -64,7 +64,7 @@ impl Tree {
         let mut way: Vec<RelativeName> = inner.upwards().collect();
         while let Some(name) = way.pop() {
             let Ok(other) = self.look(&name) else { return NameUse::Free };
-            let is_folder = other.offered.kind == EntryKind::Folder;
+            let is_folder = other.is_folder();
             if name != RelativeName::root() && self.ignore.ignores(&name, is_folder) {
                 return NameUse::Free;
             }
@@ -73,7 +73,7 @@ impl Tree {
                 return if is_same { NameUse::Same } else { NameUse::Taken };
             }
         }
-        if entry.offered.kind == EntryKind::Folder { NameUse::Free } else { NameUse::Taken }
+        if entry.is_folder() { NameUse::Free } else { NameUse::Taken }
     }
 
     /// Returns true if the tree has neither the entry `inner` nor anything but folders above it. For most entries this one look

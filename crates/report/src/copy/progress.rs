@@ -5,12 +5,12 @@ use landspeed_record::{CopyCounts, CopyHeld, CopyProgressFigures};
 
 use super::words::held_words;
 use crate::counted;
-use crate::live::clock;
+use crate::live::{clock, margin};
 
 /// Returns the progress line of a copy that has taken `time`: what it moved, of how much, how fast in the last 10 s, the time that is
 /// left, and what holds it. Parts that matter less are left out where a terminal of `width` columns has no room for all.
 pub fn copy_progress_line(progress: &CopyProgressFigures, time: Nanos, width: Option<usize>) -> String {
-    let margin = if width.is_some() { "  " } else { "" };
+    let margin = margin(width);
     let CopyProgressFigures { counts, held, .. } = progress;
     let first = CopyHeld { by: held.by.iter().take(1).copied().collect(), ..CopyHeld::default() };
     let [all, first] = [held, &first].map(|held| held_words(held).map(|words| format!("  {words}")));

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 pub use grid::GridProgress;
 pub use intervals::IntervalLines;
-pub use progress_line::{ProgressLine, over_the_line};
+pub use progress_line::{ProgressLine, margin, over_the_line};
 pub use state::clock;
 pub use top::top;
 

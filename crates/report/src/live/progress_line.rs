@@ -25,6 +25,11 @@ pub fn over_the_line() -> &'static str {
     if OutputCapabilities::stderr().terminal { CLEAR } else { "" }
 }
 
+/// Returns what a progress line begins with: two spaces on a terminal of `width` columns, nothing in a log (`None`).
+pub fn margin(width: Option<usize>) -> &'static str {
+    if width.is_some() { "  " } else { "" }
+}
+
 /// A line on standard error that is redrawn in place on a terminal, and printed every 30 s elsewhere. Dropping it ends
 /// the line.
 pub struct ProgressLine {

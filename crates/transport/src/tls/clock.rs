@@ -31,15 +31,15 @@ pub fn cipher_time() -> Nanos {
 /// Calls `work`, and counts its processor time if this thread asks for that.
 pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
     let Some(CipherTime { calls, spent }) = COUNTED.get() else { return work() };
-    let before = calls.is_multiple_of(SAMPLE).then(used);
+    let before = calls.is_multiple_of(SAMPLE).then(used_by_thread);
     let done = work();
-    let more = before.map_or(Nanos(0), |before| (used() - before).times(SAMPLE));
+    let more = before.map_or(Nanos(0), |before| (used_by_thread() - before).times(SAMPLE));
     COUNTED.set(Some(CipherTime { calls: calls + 1, spent: spent + more }));
     done
 }
 
-/// Returns the processor time of this thread.
-fn used() -> Nanos {
+/// Returns the time that this thread was on a processor.
+pub fn used_by_thread() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn one_of_seven_calls_counts_for_all_on_a_thread_that_asks() {
         let spin = || {
-            let until = used() + Nanos::millis(2);
-            while used() < until {}
+            let until = used_by_thread() + Nanos::millis(2);
+            while used_by_thread() < until {}
         };
         let thread = move || {
             counted(spin);

@@ -34,7 +34,7 @@ use crate::udt::{UdtTransport, figures};
 use crate::unix::UnixTransport;
 use crate::{Error, Patience};
 use agreed::{CIPHER, TlsCiphers};
-pub use clock::cipher_time;
+pub use clock::{cipher_time, used_by_thread};
 
 /// TLS over the stream of another transport.
 pub(crate) struct TlsTransport {

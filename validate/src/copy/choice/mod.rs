@@ -26,7 +26,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
 use crate::stop;
@@ -140,7 +139,7 @@ struct StudyClock {
 impl StudyClock {
     fn begin(options: &Options) -> Result<StudyClock> {
         let until = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
-        Ok(StudyClock { until, stop: stop::on(&[SIGINT, SIGTERM, SIGHUP])? })
+        Ok(StudyClock { until, stop: stop::on_signals()? })
     }
 
     fn is_stopped(&self) -> bool {

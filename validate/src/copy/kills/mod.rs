@@ -24,7 +24,6 @@ use clap::Args;
 use landspeed_record::units::Bytes;
 use landspeed_stats::Random;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::kept::KeptRuns;
@@ -162,7 +161,7 @@ struct Round {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let landspeed = landspeed()?;
     let site = Site::new(&options.folder, &landspeed)?;
     ensure!(options.kills == 0 || site.has("strace"), "kills need strace: apt-get install strace");

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::record::tune_record;
 use super::study::{ENDED, LONGEST, StruckCopy, wait};
-use crate::copy::site::{Site, printed_by};
+use crate::copy::site::{Site, printed_by, record_in};
 
 /// A copy whose record tells its path.
 const RECORDED: &str = "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO";
@@ -107,10 +107,7 @@ fn settings(site: &Site) -> Result<[String; 2]> {
 
 /// Returns the path of the only copy whose record a folder has.
 fn path_of(records: &Path) -> Result<Value> {
-    let names = fs::read_dir(records)?.collect::<Result<Vec<_>, _>>()?;
-    let is_copy = |name: &&fs::DirEntry| name.file_name().to_string_lossy().starts_with("copy-");
-    let record = names.iter().find(is_copy).context("a copy has kept no record")?;
-    let lines = fs::read_to_string(record.path())?;
+    let lines = fs::read_to_string(record_in(records)?)?;
     let plan: Value = serde_json::from_str(lines.lines().nth(1).context("a record has a plan")?)?;
     Ok(plan["path"].clone())
 }

@@ -19,7 +19,6 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::kept::KeptRuns;
@@ -85,7 +84,7 @@ struct MemoryRun {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let mut kept = KeptRuns::<MemoryRun>::open(&options.state)?;
     let rows = options.rows();
     ensure!(!rows.is_empty(), "no row has such a name");

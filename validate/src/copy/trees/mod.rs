@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::landspeed::landspeed;
@@ -80,7 +79,7 @@ struct Study {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let disk = place(&options.disk)?;
     // Another user need not get to the folder of the build.
     let program = disk.path().join("landspeed");

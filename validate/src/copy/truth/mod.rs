@@ -21,7 +21,6 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_stats::Random;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::kept::KeptRuns;
 use crate::landspeed::landspeed;
@@ -63,7 +62,7 @@ struct KeptTruthRun {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let stop = stop::on_signals()?;
     let is_asked = |truth: &&Truth| options.only.as_deref().is_none_or(|only| truth.name.contains(only));
     let truths: Vec<Truth> =
         options.minutes.map_or_else(|| TRUTHS.into(), |minutes| long_truths(minutes).into());

@@ -14,12 +14,12 @@ use landspeed_record::units::Bytes;
 use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
-use super::{GoodputDocument, Options, ROWS, WanRow, streamed};
-use crate::copy::site::{Site, shell};
+use super::{Options, ROWS, WanRow, goodput, streamed};
+use crate::copy::site::{Site, record_in, shell};
 use crate::copy::turns::printed;
 use crate::kept::KeptRuns;
 use crate::table::BrokenPromises;
-use by_record::{KeptChoice, choice_of, record_in, why_none};
+use by_record::{KeptChoice, choice_of, why_none};
 use shown::print;
 
 /// The row's name for `--only`.
@@ -161,14 +161,11 @@ fn turn(site: &Site, options: &Options) -> Result<ChosenTurn> {
     if site.records().exists() {
         fs::remove_dir_all(site.records())?;
     }
-    let said = printed(site, COMMAND)?;
-    site.compare()?;
-    let GoodputDocument { goodput_bps } =
-        serde_json::from_slice(&said).context("read what the copy prints")?;
+    let copy = goodput(site, &printed(site, COMMAND)?)?;
     let record = landspeed_record::read(&record_in(&site.records())?)?;
     let choice = choice_of(&record);
     let why = if choice.is_some() { String::new() } else { why_none(&record) };
-    Ok(ChosenTurn { streams, copy: goodput_bps.0, choice, why })
+    Ok(ChosenTurn { streams, copy, choice, why })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use landspeed_mover::used_by_thread;
 use landspeed_record::units::Nanos;
+use landspeed_transport::used_by_thread;
 
 /// What the thread of a session has spent since the first frame that it relayed.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use landspeed_analysis::CopyFollower;
 use landspeed_engine::shown_place;
 use landspeed_record::{CopyCounts, CopyProgressFigures, CopyTimes};
-use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::live::{ProgressLine, clock, margin};
 use landspeed_report::{OutputCapabilities, copy_progress_line, safe};
 use parking_lot::Mutex;
 
@@ -84,10 +84,9 @@ impl DisplayForm {
         let shown = Arc::clone(&now);
         let line = ProgressLine::new(OutputCapabilities::stderr(), move |width| {
             let time = begun.elapsed().into();
-            match (&*shown.lock(), width) {
-                (Some(progress), _) => copy_progress_line(progress, time, width),
-                (None, Some(_)) => format!("  beginning  {}", clock(time)),
-                (None, None) => format!("beginning  {}", clock(time)),
+            match &*shown.lock() {
+                Some(progress) => copy_progress_line(progress, time, width),
+                None => format!("{}beginning  {}", margin(width), clock(time)),
             }
         });
         DisplayForm::Text { now, line }

@@ -1,9 +1,5 @@
 //! What a copy has kept, by its record.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result, ensure};
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{CopyDecision, CopyMoment, CopyTrialResult, CopyTurn, Line, Record, lines_of};
 use serde::{Deserialize, Serialize};
@@ -19,16 +15,6 @@ pub(super) struct KeptChoice {
     pub(super) decision: CopyDecision,
     /// The goodput from then on; `None` if the copy ended too soon after it.
     pub(super) after_bps: Option<f64>,
-}
-
-/// Returns the path of the only record in a folder.
-pub(super) fn record_in(folder: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
-    let mut records = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    let record = records.next().context("the copy has kept no record")?;
-    ensure!(records.next().is_none(), "{} has several records", folder.display());
-    Ok(record)
 }
 
 /// Returns what was decided about each candidate of a copy.
