@@ -5,6 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use landspeed_record::{PathPrediction, SocketUsage};
 use serde_json::Value;
@@ -17,7 +18,9 @@ const PROGRAM: &str = "LANDSPEED_COMPARED_PROGRAM";
 #[test]
 fn program() {
     match std::env::var(PROGRAM).as_deref() {
-        Ok("talks") => talks(),
+        Ok("talks") => talks(Acceptance::AtOnce),
+        Ok("accepts-late") => talks(Acceptance::Late),
+        Ok("accepts-too-late") => talks(Acceptance::AfterConnect),
         Ok("fails") => {
             eprintln!("it has had enough");
             std::process::exit(3);
@@ -28,17 +31,34 @@ fn program() {
     std::process::exit(0);
 }
 
+/// When the server of the compared program accepts.
+enum Acceptance {
+    AtOnce,
+    /// Later than a client waits by default.
+    Late,
+    /// After the client's connect(2) has returned.
+    AfterConnect,
+}
+
 /// Sends a message and its echo over loopback, with both ends in this process.
-fn talks() {
+fn talks(accepts: Acceptance) {
+    let (connected, is_connected) = std::sync::mpsc::channel();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
+        match accepts {
+            Acceptance::AtOnce => {}
+            Acceptance::Late => std::thread::sleep(Duration::from_millis(300)),
+            Acceptance::AfterConnect => is_connected.recv().expect("the client connects"),
+        }
         let (mut stream, _) = listener.accept().expect("a connection");
         let mut bytes = [0; 5];
         stream.read_exact(&mut bytes).expect("came");
         stream.write_all(&bytes).expect("sent");
     });
     let mut stream = TcpStream::connect(at).expect("a connection");
+    // A server that does not wait for this may have ended.
+    let _ = connected.send(());
     stream.write_all(b"hello").expect("sent");
     stream.read_exact(&mut [0; 5]).expect("came");
     server.join().expect("it served");
@@ -100,11 +120,28 @@ fn a_program_that_fails_or_is_not_carried_is_no_figure() {
     for (does, why) in [
         ("fails", "over kernel: the program failed (exit status: 3): it has had enough"),
         ("is-silent", "over local: it made and accepted no connection over TCP"),
+        ("accepts-too-late", "`landspeed compare --accept-patience` waits longer"),
     ] {
         let out = compared(&data, &["--blocks", "2"], does);
         let (_, err) = text(&out);
         assert!(!out.status.success() && err.contains(why), "{does}: {err}");
     }
+}
+
+#[test]
+fn a_program_that_accepts_late_is_carried_where_the_client_waits_for_it() {
+    let data = tempfile::tempdir().unwrap();
+    let words = ["--accept-patience", "60s", "--blocks", "2", "--json"];
+    let report = report(&compared(&data, &words, "accepts-late"));
+    assert_eq!((report["trials"].as_u64(), report["failed"].as_u64()), (Some(4), Some(0)), "{report}");
+}
+
+#[test]
+fn a_patience_for_hosts_is_refused_for_a_program_of_this_host() {
+    let data = tempfile::tempdir().unwrap();
+    let out = compared(&data, &["--patience", "60s"], "talks");
+    let (_, err) = text(&out);
+    assert!(out.status.code() == Some(2) && err.contains("has --accept-patience"), "{err}");
 }
 
 #[test]
@@ -116,6 +153,7 @@ fn what_is_to_run_is_asked_for() {
         (&["--workload", "stream", "--with", "no-such=1"], "no-such"),
         (&["--workload", "stream", "--app", "redis"], "cannot be used with"),
         (&["--simulate"], "cannot be used with"),
+        (&["--workload", "stream", "--accept-patience", "1s"], "cannot be used with"),
     ] {
         let out = compared(&data, words, "");
         let (_, err) = text(&out);

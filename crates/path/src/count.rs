@@ -101,7 +101,8 @@ impl FallbackReason {
         match self {
             FallbackReason::NoPeer => "no program on this host that runs over this path listens there",
             FallbackReason::NotAccepted => {
-                "the other program did not accept in time (`landspeed exec --patience` waits longer)"
+                "the other program did not accept in time (`landspeed exec --patience` or `landspeed compare \
+                 --accept-patience` waits longer)"
             }
             FallbackReason::InEpoll => "the socket was in an epoll set before it was connected",
             FallbackReason::Duplicated => "another descriptor was the same socket before it was connected",

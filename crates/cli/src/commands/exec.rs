@@ -32,6 +32,9 @@ same user:
 A connection that cannot be carried stays on TCP. At the end, landspeed says
 how many were carried, and why others were not.";
 
+/// How long a client waits at most until the other program has accepted, unless an option says otherwise.
+pub(crate) const ACCEPT_PATIENCE: &str = "50ms";
+
 /// Run a program over another path below its sockets
 #[derive(Debug, Args)]
 #[command(after_help = "Example: landspeed exec --path local -- redis-server", after_long_help = PATHS_HELP)]
@@ -53,7 +56,7 @@ pub(crate) struct ExecArgs {
     ///
     /// Then the connection stays on TCP. Programs on a busy or slow host accept late, and more connections are carried there with a
     /// longer time; but where the other program accepts none, each connection waits for it.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = ACCEPT_PATIENCE)]
     pub(crate) patience: Nanos,
     /// Count the bytes of carried connections too (root)
     ///

@@ -2,10 +2,13 @@
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
 //! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how
-//! much has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver
-//! takes the rest before the next size begins. Over a transport that may lose datagrams, a size ends when no more
-//! arrive after the sender's report, and its time ends at the last arrival (jin-yoo-2007, section 3).
+//! much has arrived and signals the sender to stop. The time counts from the first byte, because a sender on a busy
+//! host may begin late. Where nothing arrives within the patience, the sweep fails. The sender then reports how much it
+//! has sent, and the receiver takes the rest before the next size begins. Over a transport that may lose datagrams, a
+//! size ends when no more arrive after the sender's report, and its time ends at the last arrival (jin-yoo-2007,
+//! section 3).
 
+mod marks;
 mod receiver;
 mod sender;
 
@@ -34,10 +37,10 @@ static COUNT: Factor = Factor {
     source: "feng-2003 3.2 (NTTCP)",
     ..Factor::FLOW
 };
-/// The time limit of a size. Without one, a count would take minutes on a slow path.
+/// The time limit of a size, from its first data. Without one, a count would take minutes on a slow path.
 static LIMIT: Factor = Factor {
     name: "limit",
-    about: "cut a size that takes longer than this",
+    about: "cut a size that takes longer than this after its first data",
     domain: Domain::Time(SHORTEST, LONGEST),
     default: "10s",
     ..Factor::FLOW
@@ -96,7 +99,7 @@ struct SweepPart {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
-    /// The time after which the receiver cuts the part.
+    /// The time after the first data at which the receiver cuts the part.
     limit: Nanos,
 }
 

@@ -1,14 +1,15 @@
 //! The receiving end of a sweep, which measures the times.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::Bytes;
 use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint};
 use landspeed_transport::settings::READ_SIZE;
 use landspeed_transport::{Delivery, Flow};
 
 use super::SweepPart;
+use super::marks::ByteMarks;
 use crate::end::{outcome, sum, zero_copied};
 use crate::signal::TrialSignal;
 use crate::stream::{ReceiveLoop, ZeroCopyResult};
@@ -21,61 +22,6 @@ use crate::{Error, check};
 const SILENCE: Duration = Duration::from_millis(200);
 /// Interval at which the coordinator checks if a part has arrived.
 const LOOK: Duration = Duration::from_millis(1);
-
-/// Two marks on the worker's byte count. The worker records the times at which its count leaves `start` and reaches
-/// `end`. The coordinator moves the marks between parts, while no data is on its way.
-struct ByteMarks {
-    origin: Instant,
-    start: AtomicU64,
-    end: AtomicU64,
-    /// Time at which the count left `start`, in nanoseconds since `origin`; zero before.
-    first: AtomicU64,
-    /// Time at which the count reached `end`, in nanoseconds since `origin`; zero before.
-    last: AtomicU64,
-}
-
-impl ByteMarks {
-    fn new() -> Self {
-        let zero = || AtomicU64::new(0);
-        ByteMarks { origin: Instant::now(), start: zero(), end: zero(), first: zero(), last: zero() }
-    }
-
-    fn now(&self) -> u64 {
-        self.at(Instant::now())
-    }
-
-    fn at(&self, time: Instant) -> u64 {
-        Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
-    }
-
-    /// Returns the result of a part of which `moved` bytes arrived. `until` is the time of the last arrival, in
-    /// nanoseconds since `origin`.
-    fn point(&self, part: &SweepPart, moved: u64, until: u64) -> SweepPoint {
-        SweepPoint {
-            size_bytes: part.size,
-            moved_bytes: Bytes(moved),
-            took_ns: Nanos(until.saturating_sub(self.first.load(Ordering::Relaxed))),
-        }
-    }
-
-    fn set(&self, from: u64, total: Bytes) {
-        self.first.store(0, Ordering::Relaxed);
-        self.last.store(0, Ordering::Relaxed);
-        self.start.store(from, Ordering::Relaxed);
-        self.end.store(from + total.0, Ordering::Release);
-    }
-
-    /// Records the current time if the count has left `start` or reached `end`. The worker calls it when its count
-    /// has grown from `before` to `after`.
-    fn passed(&self, before: u64, after: u64) {
-        if before == self.start.load(Ordering::Acquire) {
-            self.first.store(self.now(), Ordering::Relaxed);
-        }
-        if after == self.end.load(Ordering::Acquire) {
-            self.last.store(self.now(), Ordering::Release);
-        }
-    }
-}
 
 pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
@@ -142,6 +88,7 @@ fn take(
     };
     let of_part = said.saturating_sub(*sent);
     *sent = said;
+    check_figure(trial, part, &reached, of_part)?;
     drain(trial, start + of_part)?;
     let after = trial.datagrams().first().copied();
     let datagrams = before.zip(after).map(|(before, after)| {
@@ -154,15 +101,35 @@ fn take(
     Ok(SweepPartResult { point: reached, datagrams })
 }
 
+/// Returns an error if a part has no figure: nothing of it arrived, and no datagrams of it were lost.
+fn check_figure(
+    trial: &TrialCoordinator<'_, '_>,
+    part: &SweepPart,
+    reached: &SweepPoint,
+    of_part: u64,
+) -> Result<(), Error> {
+    let were_lost = of_part > 0 && has_datagrams(trial);
+    if reached.moved_bytes > Bytes(0) || were_lost {
+        return Ok(());
+    }
+    Err(Error::silent("while the first data of a size was awaited", longest_wait(trial, part)))
+}
+
+/// Returns how long the first data of a part is awaited: the patience, because a sender may get no processor for longer
+/// than the part's limit.
+fn longest_wait(trial: &TrialCoordinator<'_, '_>, part: &SweepPart) -> Duration {
+    trial.patience().max(part.limit.into())
+}
+
 /// Waits until a part has arrived or is cut. Returns the part's result, and the total of bytes that the peer has sent
-/// if its report has arrived too.
+/// if its report has arrived too. The part's limit counts from its first data.
 fn come(
     trial: &mut TrialCoordinator<'_, '_>,
     part: &SweepPart,
     marks: &ByteMarks,
     start: u64,
 ) -> Result<(SweepPoint, Option<u64>), Error> {
-    let limit = Instant::now() + Duration::from(part.limit);
+    let latest = Instant::now() + longest_wait(trial, part);
     let mut silence = SilenceTimer::new(trial);
     let mut said = None;
     loop {
@@ -171,7 +138,9 @@ fn come(
             return Ok((marks.point(part, part.total.0, last), said));
         }
         let over = said.is_some() && silence.is_the_end(trial);
-        let late = Instant::now() >= limit;
+        // The worker sets the mark before its count.
+        let cut_at = if count(trial) > start { marks.cut_at(part, latest) } else { latest };
+        let late = Instant::now() >= cut_at;
         if late && said.is_none() {
             trial.say(TrialSignal::Cut)?;
         }
@@ -218,8 +187,12 @@ impl SilenceTimer {
         if self.count != count(trial) {
             *self = SilenceTimer::new(trial);
         }
-        check::delivery(&trial.spec.flow) == Delivery::Datagrams && self.since.elapsed() >= SILENCE
+        has_datagrams(trial) && self.since.elapsed() >= SILENCE
     }
+}
+
+fn has_datagrams(trial: &TrialCoordinator<'_, '_>) -> bool {
+    check::delivery(&trial.spec.flow) == Delivery::Datagrams
 }
 
 fn bytes_sent(said: TrialSignal) -> Option<u64> {

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 use landspeed_record::SenderPart;
+use landspeed_record::units::{Nanos, parse_duration};
 
-use crate::commands::exec::paths;
+use crate::commands::exec::{ACCEPT_PATIENCE, paths};
 use crate::data::RecordArg;
 use crate::groups::{HostArgs, OutputArgs};
 
@@ -163,6 +164,13 @@ pub(crate) struct CompareArgs {
     /// With --paths: run over each path this many times
     #[arg(long, value_name = "N", help_heading = "Paths", requires = "paths", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) blocks: u32,
+    /// With a program behind -- and the path local: wait this long at most until the other program has accepted
+    ///
+    /// It is the --patience of `landspeed exec`. A connection that is accepted later stays on TCP, and its run fails. Programs on a
+    /// busy or slow host accept late. Between two hosts, clients wait a second.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = ACCEPT_PATIENCE, help_heading = "Paths",
+        requires = "program", conflicts_with_all = ["app", "workload"])]
+    pub(crate) accept_patience: Nanos,
     /// With --paths: run this program on this host; both ends of its connections are in it
     #[arg(last = true, value_name = "PROGRAM", requires = "paths", help_heading = "Paths")]
     pub(crate) program: Vec<OsString>,

@@ -1,6 +1,5 @@
 //! `landspeed compare --paths`: runs one program over several paths below its sockets, interleaved.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, ExitCode, Stdio};
@@ -8,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result};
 use landspeed_engine::{FactorNames, LocalRunTimes, check_grid, here, run_here, vary};
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
-use landspeed_record::{Grid, GridCell, Header, PathCost, RecordKind, RecordWriter, Workload};
+use landspeed_record::{Grid, GridCell, Header, PATIENCE, PathCost, RecordKind, RecordWriter, Workload};
 use landspeed_report::quoted;
 
 use super::args::{CompareArgs, ExchangeArg};
@@ -97,12 +96,15 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     if !args.hosts.hosts.is_empty() {
         return Err(usage("a program behind -- runs on this host: leave the hosts out"));
     }
+    if args.hosts.reach.patience != PATIENCE {
+        return Err(usage("--patience is for hosts: a program behind -- has --accept-patience"));
+    }
     stop.at_once("nothing was changed");
     let words: Vec<String> = args.program.iter().map(|word| quoted(&word.to_string_lossy())).collect();
     let mut grid = here(&words.join(" "), &args.paths, (args.blocks, args.seed.unwrap_or(1)));
     let mut longest = Nanos(0);
     for path in &args.paths {
-        let ran = once(path, &args.program).map_err(|why| anyhow::anyhow!("over {path}: {why}"))?;
+        let ran = once(path, args).map_err(|why| anyhow::anyhow!("over {path}: {why}"))?;
         longest = longest.max(ran.took);
     }
     grid.trial_ns = longest;
@@ -113,7 +115,7 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
     let mut recorder = recorder(RecordWriter::create(&file)?, stop, &grid, 0);
     let facts = landspeed_observer::host::probe();
-    run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
+    run_here(&grid, (&head, facts), &mut |path| once(path, args), &mut recorder)?;
     drop(recorder);
     let record = landspeed_record::read(&file)?;
     let named = RecordArg::Last.again(data_dir, &file);
@@ -121,11 +123,12 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
 }
 
 /// Runs the program over a path. Fails if the program does, or if a connection stayed on TCP.
-fn once(path: &str, program: &[OsString]) -> Result<LocalRunTimes, String> {
+fn once(path: &str, args: &CompareArgs) -> Result<LocalRunTimes, String> {
     let failed = |error: std::io::Error| format!("cannot run it: {error}");
     let said = tempfile::tempfile().map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
-    command.args(["exec", "--json", "--path", path, "--"]).args(program);
+    let patience = args.accept_patience.exact();
+    command.args(["exec", "--json", "--path", path, "--patience", &patience, "--"]).args(&args.program);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(failed)?);
     let status = command.status().map_err(failed)?;
     let said = all(said).map_err(failed)?;
