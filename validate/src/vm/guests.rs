@@ -127,6 +127,18 @@ impl Guests {
         self.ssh(COMMAND, number, command).output().context("run ssh")
     }
 
+    /// Runs a command line on both guests. Returns an error if it fails or takes too long on one.
+    pub(super) fn on_both(&self, command: &str) -> Result<()> {
+        (1..=2).try_for_each(|number| self.on(number, command).map(drop))
+    }
+
+    /// Runs a command line on both guests, whatever its end.
+    pub(super) fn try_on_both(&self, command: &str) -> Result<()> {
+        // Where one has gone, the other one is tidied all the same.
+        let [first, second] = [1, 2].map(|number| self.try_on(number, command));
+        first.and(second).map(drop)
+    }
+
     /// Starts a command line on a guest. What it says is not kept.
     pub(super) fn start_on(&self, number: u32, command: &str) -> Result<Child> {
         let mut ssh = self.ssh(COMMAND, number, command);

@@ -30,6 +30,7 @@ mod rdma;
 mod results;
 mod rsocket;
 mod smc;
+mod soft_rdma;
 mod wait;
 
 use std::path::{Path, PathBuf};
