@@ -543,7 +543,7 @@ bench-wan: setup
 # landspeed on Debian's kernels with other network drivers, in pairs of virtual machines (LANDSPEED_VM_ACCEL=tcg: without KVM): every knob, kills and undo,
 # devices above the link, a power cut, refusals, programs over RDMA in software. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
 # pairs, ONLY=kill the checks with that in their names; SHORT=--short runs eight minutes a pair. After MINUTES (60) a pair ends, and the next run
-# goes on with the rest. What passed is not run again; AGAIN=--again runs it, and says what came out another way. Everything is kept in the
+# goes on with the rest. What this landspeed passed is not run again; AGAIN=--again runs it, and says what came out another way. Everything is kept in the
 # folder LANDSPEED_VM (3 GB). `make vm-page` writes what was found so far into docs/results/kernels.md, and boots nothing.
 .PHONY: vm vm-page vm-images setup-vm
 LANDSPEED_VM ?= $(CURDIR)/target/vm

@@ -6,7 +6,8 @@ use landspeed_record::{Estimate, GridReport, SocketUsage};
 
 use super::battery::{Check, LONG, keeps_settings, printed};
 use super::guests::Guests;
-use super::{alike, rsocket, smc};
+use super::soft_rdma::RSOCKET;
+use super::{alike, smc};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -46,9 +47,7 @@ fn iperf(guests: &Guests) -> Result<String> {
 /// Returns what iperf does over both paths beside TCP, and what the model predicts for a program that uses its sockets
 /// so.
 fn over_rsockets(guests: &Guests, used: SocketUsage) -> Result<String> {
-    for number in 1..=2 {
-        guests.on(number, rsocket::MODULES)?;
-    }
+    guests.on_both(RSOCKET.modules)?;
     let landspeed = alike::installed(guests)?;
     let cost = |path| alike::over(guests, landspeed, path).map(|seen| seen.cost);
     let costs = [cost("kernel")?, cost("smc")?, cost("rsocket")?];

@@ -78,9 +78,7 @@ impl<'a> MadeDevice<'a> {
 
 impl Drop for MadeDevice<'_> {
     fn drop(&mut self) {
-        for number in 1..=2 {
-            let _ = self.0.try_on(number, &format!("{AWAY}; {LINKS_RUN}"));
-        }
+        let _ = self.0.try_on_both(&format!("{AWAY}; {LINKS_RUN}"));
     }
 }
 

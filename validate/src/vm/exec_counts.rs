@@ -1,5 +1,6 @@
 //! What `landspeed exec` says of a path, and prints of a program's connections (`--json`).
 
+use std::process::Output;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -27,6 +28,11 @@ pub(super) struct ExecCounts {
 }
 
 impl ExecCounts {
+    /// Finds the counts in what a command said on standard error.
+    pub(super) fn of(output: &Output) -> Result<Self> {
+        ExecCounts::read(&String::from_utf8_lossy(&output.stderr))
+    }
+
     /// Finds the counts among the lines that a program and landspeed printed.
     pub(super) fn read(said: &str) -> Result<Self> {
         let line = said.lines().find(|line| line.starts_with("{\"path\""));

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::fs;
-use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use landspeed_lab::topology::vm::{self, Accelerator, GuestLogin};
 use landspeed_lab::topology::{Lab, ReachMethod};
+
+use super::subject::Subject;
 
 /// The time that a command on a guest or between guests may take, unless its check gives it more.
 const COMMAND: Duration = Duration::from_secs(15 * 60);
@@ -46,7 +47,8 @@ pub(super) struct Guests {
     pub(super) work: tempfile::TempDir,
     landspeed: PathBuf,
     snapshot: String,
-    release: String,
+    /// What the results are of.
+    subject: Subject,
     accelerator: Accelerator,
     /// When every command ends.
     deadline: Instant,
@@ -57,10 +59,9 @@ impl Guests {
         scripts: &Path,
         landspeed: &Path,
         pair: &GuestPair,
+        subject: &Subject,
         deadline: Instant,
     ) -> Result<Guests> {
-        let release = vm::folder().join(&pair.kernel).join("release");
-        let release = fs::read_to_string(release).context("the mirror does not have this kernel")?;
         let lab = Lab::open(&format!("lab:vm:{},driver={}", pair.kernel, pair.driver))?;
         Ok(Guests {
             accelerator: lab.guests().context("a lab of guests")?.accelerator(),
@@ -70,7 +71,7 @@ impl Guests {
             work: tempfile::tempdir()?,
             landspeed: landspeed.to_owned(),
             snapshot: fs::read_to_string(scripts.join("snapshot"))?,
-            release: release.trim().to_owned(),
+            subject: subject.clone(),
         })
     }
 
@@ -81,7 +82,7 @@ impl Guests {
     }
 
     pub(super) fn release(&self) -> &str {
-        &self.release
+        &self.subject.release
     }
 
     /// Returns what runs the guests' instructions.
@@ -99,12 +100,9 @@ impl Guests {
         vm::folder().join(self.pair.file(name))
     }
 
-    /// Returns what a result belongs to: a digest of the program and of the script that reads settings, and the kernel.
-    pub(super) fn subject(&self) -> Result<String> {
-        let mut digest = DefaultHasher::new();
-        digest.write(&fs::read(&self.landspeed).context("read the program")?);
-        digest.write(self.snapshot.as_bytes());
-        Ok(format!("{:016x} on {}", digest.finish(), self.release))
+    /// Returns what a result of these guests is of.
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     /// Returns how a guest is logged in to.
@@ -125,6 +123,18 @@ impl Guests {
     /// Runs a command line on a guest, whatever its end.
     pub(super) fn try_on(&self, number: u32, command: &str) -> Result<Output> {
         self.ssh(COMMAND, number, command).output().context("run ssh")
+    }
+
+    /// Runs a command line on both guests. Returns an error if it fails or takes too long on one.
+    pub(super) fn on_both(&self, command: &str) -> Result<()> {
+        (1..=2).try_for_each(|number| self.on(number, command).map(drop))
+    }
+
+    /// Runs a command line on both guests, whatever its end.
+    pub(super) fn try_on_both(&self, command: &str) -> Result<()> {
+        // Where one has gone, the other one is tidied all the same.
+        let [first, second] = [1, 2].map(|number| self.try_on(number, command));
+        first.and(second).map(drop)
     }
 
     /// Starts a command line on a guest. What it says is not kept.

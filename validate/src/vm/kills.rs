@@ -82,8 +82,7 @@ impl Drop for EndlessRun<'_> {
 fn kill_all(guests: &Guests) -> Result<String> {
     let mut run = EndlessRun::start(guests)?;
     run.kill_controller()?;
-    guests.on(1, KILL_ALL)?;
-    guests.on(2, KILL_ALL)?;
+    guests.on_both(KILL_ALL)?;
     let output = guests.undo().output()?;
     ensure!(output.status.success(), "undo: {}", said(&output));
     become_again(guests, &run.before, SETTLED)?;

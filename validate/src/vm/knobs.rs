@@ -68,7 +68,7 @@ fn every_knob(guests: &Guests) -> Result<String> {
     let output = succeeded(guests.landspeed(&["tune", "--dry-run", "--full"]).output()?)?;
     let all = candidates(&output);
     ensure!(all.len() > 10, "a dry run lists only {} settings", all.len());
-    let mut progress = Progress::open(guests.kept("knobs"), guests.subject()?);
+    let mut progress = Progress::open(guests.kept("knobs"), guests.subject().key());
     let mut wrong = Vec::new();
     let mut before = guests.settings()?;
     for value in runs(&all) {

@@ -30,6 +30,8 @@ mod rdma;
 mod results;
 mod rsocket;
 mod smc;
+mod soft_rdma;
+mod subject;
 mod wait;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +47,7 @@ use self::battery::CheckOutcome;
 use self::checks::checks;
 use self::guests::{GuestPair, Guests};
 use self::results::{CheckRun, PairResults};
+use self::subject::Subject;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -60,7 +63,7 @@ pub(crate) struct Options {
     /// Run only the checks that take eight minutes a pair together
     #[arg(long)]
     short: bool,
-    /// Run the checks again that passed before, and compare what they find
+    /// Run the checks again that this program passed before, and compare what they find
     #[arg(long)]
     again: bool,
     /// Minutes after which the checks of a pair end; another run goes on with the rest
@@ -91,7 +94,7 @@ const PAIRS: [(&str, &str); 7] = [
 pub(crate) fn run(options: &Options) -> Result<()> {
     let pairs = options.pairs();
     if let Some(page) = &options.page {
-        let results = pairs.iter().map(PairResults::of).collect::<Result<Vec<_>>>()?;
+        let results = pairs.iter().map(|pair| options.kept(pair)).collect::<Result<Vec<_>>>()?;
         let ran: Vec<PairResults> = results.into_iter().filter(|pair| !pair.is_empty()).collect();
         ensure!(!ran.is_empty(), "no check has run: {} has no results", vm::folder().display());
         return results::write_into(page, &ran);
@@ -115,6 +118,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 impl Options {
+    /// Returns what was found of a pair, beside the program that is here. Without a program, all results are of others.
+    fn kept(&self, pair: &GuestPair) -> Result<PairResults> {
+        let mut found = PairResults::of(pair)?;
+        found.subject = Subject::read(&self.scripts, &self.landspeed, pair).ok();
+        Ok(found)
+    }
+
     fn pairs(&self) -> Vec<GuestPair> {
         let pair = |kernel: &str, driver: &str| GuestPair { kernel: kernel.into(), driver: driver.into() };
         if self.kernels.is_empty() && self.drivers.is_empty() {
@@ -144,6 +154,8 @@ fn prepare(options: &Options, pairs: &[GuestPair]) -> Result<()> {
 
 /// Boots a pair of guests and runs the checks that are due.
 fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut PairResults) -> Result<()> {
+    let subject = Subject::read(&options.scripts, landspeed, pair)?;
+    found.subject = Some(subject.clone());
     let due = checks()
         .filter(|check| (check.is_short || !options.short) && check.name.contains(&options.only))
         .filter(|check| options.again || !found.is_settled(check.name))
@@ -152,7 +164,7 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
         return Ok(());
     }
     let deadline = Instant::now() + Duration::from_secs(60 * options.minutes);
-    let guests = Guests::boot(&options.scripts, landspeed, pair, deadline)?;
+    let guests = Guests::boot(&options.scripts, landspeed, pair, &subject, deadline)?;
     eprintln!("{pair}: two guests are up, {}, {}", guests.release(), guests.accelerator());
     for check in due {
         let began = Instant::now();
@@ -167,7 +179,7 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
             );
         }
         eprintln!("{pair}: {}: {outcome} ({minutes:.1} min)", check.name);
-        found.add(check, CheckRun::new(outcome, took, guests.accelerator()))?;
+        found.add(check, CheckRun::new(outcome, took, &guests))?;
         // Other checks must not fail because a guest's kernel died in this one.
         if has_failed {
             guests.answer().with_context(|| format!("after {}", check.name))?;

@@ -7,19 +7,19 @@ use anyhow::{Context, Result, ensure};
 use super::battery::{Check, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
-use super::wait::{until, until_counted};
-use super::{rdma, rsocket, smc};
+use super::soft_rdma::{RSOCKET, RdmaPath, SMC};
+use super::wait::{started, until, until_counted};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "25 kills over SMC",
         is_short: false,
-        look: |guests| keeps_settings(guests, |guests| kills(guests, "smc", smc::MODULES)),
+        look: |guests| keeps_settings(guests, |guests| kills(guests, &SMC)),
     },
     Check {
         name: "25 kills over rsockets",
         is_short: false,
-        look: |guests| keeps_settings(guests, |guests| kills(guests, "rsocket", rsocket::MODULES)),
+        look: |guests| keeps_settings(guests, |guests| kills(guests, &RSOCKET)),
     },
 ];
 
@@ -47,28 +47,18 @@ const MOMENTS: [f64; 5] = [0.0, 0.2, 0.4, 0.6, 0.9];
 /// The kills on the client's guest, 13 in all, that must meet what they kill. A server runs until it is killed.
 const MET: usize = 5;
 
-fn kills(guests: &Guests, path: &str, modules: &str) -> Result<String> {
+fn kills(guests: &Guests, path: &RdmaPath) -> Result<String> {
     guests.installed(1)?;
     let landspeed = guests.installed(2)?;
-    if !guests.try_on(1, modules)?.status.success() {
-        return Ok("not on this kernel".to_owned());
-    }
-    let killed = with_devices(guests, landspeed, path);
-    for number in 1..=2 {
-        guests.try_on(number, END)?;
-        guests.try_on(number, rdma::REMOVE)?;
-    }
-    killed
+    let survived = path.with_devices(guests, || {
+        let survived = all_killed(guests, landspeed, path.name);
+        guests.try_on_both(END)?;
+        survived
+    })?;
+    Ok(survived.unwrap_or_else(|| "not on this kernel".to_owned()))
 }
 
-fn with_devices(guests: &Guests, landspeed: &str, path: &str) -> Result<String> {
-    if path == "smc" {
-        smc::set_up(guests)?;
-    } else {
-        (1..=2).try_for_each(|number| {
-            guests.on(number, &format!("{} && {}", rsocket::MODULES, rdma::MAKE)).map(drop)
-        })?;
-    }
+fn all_killed(guests: &Guests, landspeed: &str, path: &str) -> Result<String> {
     can_exec(guests, landspeed, path)?;
     // The first connection takes longer: it sets the link between the two kernels up.
     carries(guests, landspeed, path).context("before the first kill")?;
@@ -112,8 +102,8 @@ fn killed(
 
 /// Starts the server on guest 2, and waits until it listens.
 fn serve(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
-    let server = format!("setsid {landspeed} exec --path {path} --json -- {SERVER} >{LOG} 2>&1 </dev/null &");
-    guests.on(2, &format!("{server} {}", until(LISTENS, LOG))).context("the server").map(drop)
+    let server = format!("{landspeed} exec --path {path} --json -- {SERVER}");
+    guests.on(2, &started(&server, LISTENS, LOG)).context("the server").map(drop)
 }
 
 /// Checks that a run that is not killed is carried, and returns how long its client ran.

@@ -8,7 +8,7 @@ use super::battery::{Check, is_due, is_older, keeps_settings, leaves_all_as_it_w
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::kills::KILL_ALL;
-use super::wait::until;
+use super::wait::started;
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "lab", is_short: false, look: |guests| keeps_settings(guests, lab) },
@@ -132,10 +132,9 @@ fn agents_by_hand(guests: &Guests) -> Result<String> {
 
 fn measured_by_hand(guests: &Guests) -> Result<()> {
     let program = guests.installed(2)?;
-    let agent =
-        format!("rm -f {AGENT}; setsid {program} agent --listen 198.18.0.2:4711 >{AGENT} 2>&1 </dev/null");
-    let listens = until(&format!("grep -os 'landspeed://.*' {AGENT}"), AGENT);
-    let line = guests.on(2, &format!("{agent} & {listens}"))?;
+    let agent = format!("{program} agent --listen 198.18.0.2:4711");
+    let listens = format!("grep -os 'landspeed://.*' {AGENT}");
+    let line = guests.on(2, &started(&agent, &listens, AGENT))?;
     let program = guests.installed(1)?;
     guests.on(1, &format!("{program} measure stream local '{}' -t 1s", line.trim()))?;
     Ok(())

@@ -1,14 +1,9 @@
-//! RDMA devices in software between the guests, and what shows that bytes went through them.
+//! What shows that bytes went through the guests' RDMA devices in software.
 
 use anyhow::{Context, Result, ensure};
 
 use super::guests::Guests;
 
-/// Loads what rsockets need.
-pub(super) const RSOCKET_MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
-/// The command line that makes rxe0 on a guest's data link, after its modules are loaded.
-pub(super) const MAKE: &str = "rdma link add rxe0 type rxe netdev d0";
-pub(super) const REMOVE: &str = "rdma link delete rxe0";
 /// What prints the counts of a guest.
 const COUNTS: &str = "cd /sys/class/infiniband/rxe0/ports/1/hw_counters && \
     grep . sent_pkts rdma_sends rdma_recvs duplicate_request && grep ^Tcp: /proc/net/snmp";
@@ -39,8 +34,14 @@ impl RdmaCounts {
         Ok([parsed(&guests.on(1, COUNTS)?)?, parsed(&guests.on(2, COUNTS)?)?])
     }
 
+    /// Reads the counts of both guests, and returns what they counted since `before`.
+    pub(super) fn risen(guests: &Guests, before: [RdmaCounts; 2]) -> Result<[RdmaCounts; 2]> {
+        let now = RdmaCounts::read(guests)?;
+        Ok([now[0].since(before[0]), now[1].since(before[1])])
+    }
+
     /// Returns what was counted since `before`.
-    pub(super) fn since(self, before: RdmaCounts) -> RdmaCounts {
+    fn since(self, before: RdmaCounts) -> RdmaCounts {
         RdmaCounts {
             packets: self.packets.saturating_sub(before.packets),
             sends: self.sends.saturating_sub(before.sends),

@@ -1,7 +1,6 @@
 //! What the battery found, kept in a file a pair so that a battery that was cut off goes on, and printed as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs;
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::battery::{Check, CheckOutcome};
 use super::checks::checks;
-use super::guests::GuestPair;
+use super::guests::{GuestPair, Guests};
+use super::subject::Subject;
 
 /// A check that ran.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,11 +22,14 @@ pub(super) struct CheckRun {
     pub(super) took_s: u64,
     /// What ran the guests' instructions: KVM or TCG.
     pub(super) accelerator: String,
+    /// The program and the kernel that it checked.
+    pub(super) subject: Subject,
 }
 
 impl CheckRun {
-    pub(super) fn new(outcome: CheckOutcome, took: Duration, accelerator: impl fmt::Display) -> Self {
-        CheckRun { outcome, took_s: took.as_secs(), accelerator: accelerator.to_string() }
+    pub(super) fn new(outcome: CheckOutcome, took: Duration, guests: &Guests) -> Self {
+        let (accelerator, subject) = (guests.accelerator().to_string(), guests.subject().clone());
+        CheckRun { outcome, took_s: took.as_secs(), accelerator, subject }
     }
 }
 
@@ -36,6 +39,8 @@ pub(super) struct PairResults {
     pair: String,
     file: PathBuf,
     runs: BTreeMap<String, CheckRun>,
+    /// The program and the kernel that are here. Results of others do not count as passed.
+    pub(super) subject: Option<Subject>,
     /// How many checks came out as they had before.
     same: usize,
     /// What came out another way than before.
@@ -56,7 +61,15 @@ impl PairResults {
             })?,
             Err(_) => BTreeMap::new(),
         };
-        Ok(PairResults { pair: pair.to_string(), file, runs, same: 0, changed: Vec::new(), aborted: None })
+        Ok(PairResults {
+            pair: pair.to_string(),
+            file,
+            runs,
+            subject: None,
+            same: 0,
+            changed: Vec::new(),
+            aborted: None,
+        })
     }
 
     /// Returns what was found of a pair, in the folder of the images.
@@ -79,16 +92,24 @@ impl PairResults {
         self.runs.get(check).map(|run| &run.outcome)
     }
 
+    /// Returns what the result of a check is of, if it is of another program or kernel than are here.
+    fn other(&self, check: &str) -> Option<&Subject> {
+        let subject = &self.runs.get(check)?.subject;
+        (self.subject.as_ref() != Some(subject)).then_some(subject)
+    }
+
     /// Returns the outcome of a check that another run would not change, if there is one.
     fn settled(&self, check: &str) -> Option<&CheckOutcome> {
-        self.outcome(check).filter(|outcome| !matches!(outcome, CheckOutcome::Failed(_)))
+        let is_of_another = self.other(check).is_some();
+        self.outcome(check).filter(|outcome| !is_of_another && !matches!(outcome, CheckOutcome::Failed(_)))
     }
 
     pub(super) fn is_settled(&self, check: &str) -> bool {
         self.settled(check).is_some()
     }
 
-    /// Keeps what a check found, and compares it with what the check found before, unless it had failed.
+    /// Keeps what a check found, and compares it with what the check found before, unless it had failed or was of another
+    /// program.
     pub(super) fn add(&mut self, check: &Check, run: CheckRun) -> Result<()> {
         match self.settled(check.name).cloned() {
             Some(before) if !is_same(check, &before, &run.outcome) => {
@@ -109,7 +130,7 @@ impl PairResults {
         self.aborted.is_none() && self.changed.is_empty() && !has_failed
     }
 
-    /// Returns what a check found, as short as a table needs it.
+    /// Returns what a check found, as short as a table needs it, and of what if that is not here.
     fn cell(&self, check: &str) -> String {
         let cell = match (self.outcome(check), &self.aborted) {
             (Some(CheckOutcome::Passed(what)), _) if !what.is_empty() => what.clone(),
@@ -118,7 +139,13 @@ impl PairResults {
             (None, Some(_)) => "not run".to_owned(),
             (None, None) => "-".to_owned(),
         };
-        cell.replace('|', "/")
+        let of = self.other(check).map_or_else(String::new, |subject| format!(" (of {subject})"));
+        (cell + &of).replace('|', "/")
+    }
+
+    /// Returns the program that is here, and its kernel.
+    fn program(&self) -> String {
+        self.subject.as_ref().map_or_else(|| "not here".to_owned(), Subject::to_string)
     }
 
     /// Returns what ran the guests' instructions, in all boots.
@@ -161,6 +188,7 @@ fn table(results: &[PairResults]) -> String {
     for check in checks().filter(|check| ran(check.name)) {
         text += &row(check.name, &|pair: &PairResults| pair.cell(check.name));
     }
+    text += &row("program", &PairResults::program);
     text += &row("accelerator", &PairResults::accelerators);
     text + &row("minutes", &|pair: &PairResults| pair.minutes().to_string())
 }
@@ -201,7 +229,18 @@ mod tests {
     }
 
     fn run(outcome: CheckOutcome) -> CheckRun {
-        CheckRun::new(outcome, Duration::from_secs(61), "TCG")
+        CheckRun { outcome, took_s: 61, accelerator: "TCG".into(), subject: subject("0123456789abcdef") }
+    }
+
+    fn subject(digest: &str) -> Subject {
+        Subject { version: "0.1.0".into(), digest: digest.into(), release: "6.12.117".into() }
+    }
+
+    /// Returns what was found of a pair, where the program of [`run`] is.
+    fn opened(folder: &Path) -> PairResults {
+        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
+        let found = PairResults::open(folder, &pair).unwrap();
+        PairResults { subject: Some(subject("0123456789abcdef")), ..found }
     }
 
     fn passed(what: &str) -> CheckRun {
@@ -211,17 +250,35 @@ mod tests {
     #[test]
     fn a_battery_goes_on_where_it_was_cut_off() {
         let folder = tempfile::tempdir().unwrap();
-        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
-        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        let mut found = opened(folder.path());
         found.add(&check("doctor", true), passed("")).unwrap();
         found.add(&check("undo", false), run(CheckOutcome::Failed("mtu is 1400".into()))).unwrap();
-        let mut again = PairResults::open(folder.path(), &pair).unwrap();
+        let mut again = opened(folder.path());
         assert!(again.is_settled("doctor") && !again.is_settled("undo") && !again.is_settled("knobs"));
         assert!(!again.is_good());
         assert_eq!(again.cell("undo"), "FAILED: mtu is 1400");
         assert_eq!((again.accelerators().as_str(), again.minutes()), ("TCG", 3));
         again.add(&check("undo", false), passed("")).unwrap();
         assert!(again.is_good(), "what failed and was mended is no change");
+    }
+
+    #[test]
+    fn what_another_program_passed_is_named_and_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let doctor = check("doctor", true);
+        opened(folder.path()).add(&doctor, passed("7 findings")).unwrap();
+        let mut found = opened(folder.path());
+        assert!(found.is_settled("doctor"));
+        assert_eq!((found.cell("doctor").as_str(), found.cell("knobs").as_str()), ("7 findings", "-"));
+        found.subject = Some(subject("fedcba9876543210"));
+        assert!(!found.is_settled("doctor"));
+        assert_eq!(found.cell("doctor"), "7 findings (of 0.1.0 01234567 on 6.12.117)");
+        let again = CheckRun { subject: subject("fedcba9876543210"), ..passed("8 findings") };
+        found.add(&doctor, again).unwrap();
+        assert!(found.is_settled("doctor") && found.is_good(), "what another program found is no change");
+        assert_eq!((found.cell("doctor").as_str(), found.same), ("8 findings", 0));
+        found.subject = None;
+        assert_eq!((found.is_settled("doctor"), found.program().as_str()), (false, "not here"));
     }
 
     #[test]
@@ -238,12 +295,11 @@ mod tests {
     #[test]
     fn a_second_run_must_come_out_as_the_first() {
         let folder = tempfile::tempdir().unwrap();
-        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
         let [doctor, compare] = [check("doctor", true), check("compare", false)];
-        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        let mut found = opened(folder.path());
         found.add(&doctor, passed("7 findings")).unwrap();
         found.add(&compare, passed("0.52")).unwrap();
-        let mut again = PairResults::open(folder.path(), &pair).unwrap();
+        let mut again = opened(folder.path());
         again.add(&doctor, passed("7 findings")).unwrap();
         // A figure differs from run to run.
         again.add(&compare, passed("0.57")).unwrap();
@@ -259,8 +315,7 @@ mod tests {
     #[test]
     fn a_page_gets_the_table_in_the_place_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
-        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
-        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        let mut found = opened(folder.path());
         assert!(found.is_empty());
         found.add(&check("doctor", true), passed("7 findings")).unwrap();
         found.add(&check("of another version", true), run(CheckOutcome::Failed("it hangs".into()))).unwrap();
@@ -270,7 +325,7 @@ mod tests {
         fs::write(&page, format!("# Kernels\n\n{BEGIN}\n| old |\n\n{END}\n\nMore.\n")).unwrap();
         let expected = format!(
             "# Kernels\n\n{BEGIN}\n| check | 6.12, igb |\n|---|---|\n| doctor | 7 findings |\n\
-             | accelerator | TCG |\n| minutes | 2 |\n\n{END}\n\nMore.\n"
+             | program | 0.1.0 01234567 on 6.12.117 |\n| accelerator | TCG |\n| minutes | 2 |\n\n{END}\n\nMore.\n"
         );
         // A second time changes nothing.
         for _ in 0..2 {
@@ -284,8 +339,7 @@ mod tests {
     #[test]
     fn a_cell_has_what_was_found_and_the_kernel_that_a_refusal_names() {
         let folder = tempfile::tempdir().unwrap();
-        let pair = GuestPair { kernel: "5.10".into(), driver: "virtio-net".into() };
-        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        let mut found = opened(folder.path());
         let refused = "mtu=1400: landspeed: vm1: namespaces | cannot be told apart: it needs Linux 5.14";
         let outcomes = [
             ("doctor", CheckOutcome::Passed("7 findings".into()), "7 findings"),

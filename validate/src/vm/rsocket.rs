@@ -6,9 +6,9 @@ use super::alike;
 use super::battery::{Check, failure, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
-pub(super) use super::rdma::RSOCKET_MODULES as MODULES;
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
-use super::wait::{until, until_counted};
+use super::soft_rdma::{self, RSOCKET};
+use super::wait::{started, until_counted};
 
 pub(super) const CHECKS: &[Check] = &[Check {
     name: "exec --path rsocket",
@@ -40,27 +40,21 @@ const SEGMENTS: u64 = 1_000;
 fn exec_rsocket(guests: &Guests) -> Result<String> {
     let program = alike::installed(guests)?;
     let refused = is_refused(guests, 1, program)?;
-    if !guests.try_on(1, MODULES)?.status.success() {
-        return Ok(refused);
-    }
-    let found = with_devices(guests, program);
-    for number in 1..=2 {
-        guests.try_on(number, TEAR_DOWN)?;
-        guests.try_on(number, rdma::REMOVE)?;
-    }
-    found
+    let found = RSOCKET.with_devices(guests, || {
+        let found = carried_and_not(guests, program);
+        guests.try_on_both(TEAR_DOWN)?;
+        found
+    })?;
+    Ok(found.unwrap_or(refused))
 }
 
-fn with_devices(guests: &Guests, program: &str) -> Result<String> {
-    for number in 1..=2 {
-        guests.on(number, &format!("{MODULES} && {}", rdma::MAKE))?;
-    }
+fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     can_exec(guests, program, "rsocket")?;
     let carried = over_rdma(guests, program)?;
     let left = to_a_server_on_tcp(guests, program)?;
     lacks_epoll(guests, program)?;
     let forked = forking_server(guests, program)?;
-    guests.on(2, rdma::REMOVE)?;
+    guests.on(2, soft_rdma::REMOVE)?;
     let refused = is_refused(guests, 2, program)?;
     let other = to_a_host_without_devices(guests, program)?;
     Ok(format!("{carried}; {left}; Redis told that epoll is missing; {forked}; {refused}; {other}"))
@@ -78,17 +72,16 @@ fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
 
 /// Checks that both ends count the connection as carried, that rxe0 of the client sent the bytes, and that TCP did not.
 fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
-    let server = format!("setsid {program} exec --path rsocket --json -- {SERVER} >{LOG} 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(LISTENS, LOG)))?;
+    let server = format!("{program} exec --path rsocket --json -- {SERVER}");
+    guests.on(2, &started(&server, LISTENS, LOG))?;
     let before = RdmaCounts::read(guests)?;
     let client = asked(guests, &format!("{program} exec --path rsocket --require --json -- {CLIENT}"))?;
-    let after = RdmaCounts::read(guests)?;
+    let [own, peer] = RdmaCounts::risen(guests, before)?;
     let server = ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until_counted(LOG)))?)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         let (carried, all) = (counts.carried, counts.all);
         ensure!(carried == all && all == 1, "the {end}: {carried} of {all} carried, {}", counts.left);
     }
-    let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
     let sent = SentPackets::new(&own, &peer, SendUser::Manager);
     let share = sent.share(BYTES, rdma::path_mtu(guests)?).with_context(|| format!("{own:?} {peer:?}"))?;
     ensure!(peer.packets > 0, "the server's rxe0 sent nothing");
@@ -99,8 +92,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Checks that a client reaches a server that does not run over rsockets, and why landspeed counts it as left on TCP.
 fn to_a_server_on_tcp(guests: &Guests, program: &str) -> Result<String> {
-    let server = format!("setsid {SERVER} >{LOG} 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(LISTENS_ON_TCP, LOG)))?;
+    guests.on(2, &started(SERVER, LISTENS_ON_TCP, LOG))?;
     for (before, why) in [("", "no-rdma-connection"), ("env -u LD_PRELOAD", "not-preloaded")] {
         let counts = asked(guests, &format!("{program} exec --path rsocket --json -- {before} {CLIENT}"))?;
         ensure!(counts.carried == 0 && counts.left[why] == 1, "not {why}: {}", counts.left);
@@ -112,7 +104,7 @@ fn to_a_server_on_tcp(guests: &Guests, program: &str) -> Result<String> {
 /// Checks that landspeed says why Redis cannot work with the library of Debian 12.
 fn lacks_epoll(guests: &Guests, program: &str) -> Result<()> {
     let output = guests.try_on(2, &format!("{program} exec --path rsocket --json -- {REDIS}"))?;
-    let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
+    let counts = ExecCounts::of(&output)?;
     let times = counts.lacks["epoll"].as_u64().unwrap_or_default();
     ensure!(times > 0, "nothing is missing for Redis: {}", said(&output));
     Ok(())
@@ -126,15 +118,11 @@ fn forking_server(guests: &Guests, program: &str) -> Result<String> {
             alike::forking_command(end)
         )
     };
-    let server =
-        format!("rm -f {LOG}; setsid {} >{LOG} 2>&1 </dev/null & {}", exec("server"), until(LISTENS, LOG));
-    guests.on(2, &server)?;
+    guests.on(2, &started(&exec("server"), LISTENS, LOG))?;
     let client = guests.try_on(1, &format!("{} 2>&1 </dev/null", exec("client")))?;
     let server = guests.on(2, &until_counted(LOG));
     let said = String::from_utf8_lossy(&client.stdout).into_owned();
-    for number in 1..=2 {
-        guests.try_on(number, alike::TEAR_DOWN)?;
-    }
+    guests.try_on_both(alike::TEAR_DOWN)?;
     let (client, server) = (ExecCounts::read(&said)?, ExecCounts::read(&server?)?);
     ensure!(
         server.lacks["fork"].as_u64().unwrap_or_default() > 0,
@@ -150,8 +138,7 @@ fn forking_server(guests: &Guests, program: &str) -> Result<String> {
 
 /// Checks that a client whose peer has no RDMA device is counted as left on TCP.
 fn to_a_host_without_devices(guests: &Guests, program: &str) -> Result<String> {
-    let server = format!("setsid {SERVER} >{LOG} 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(LISTENS_ON_TCP, LOG)))?;
+    guests.on(2, &started(SERVER, LISTENS_ON_TCP, LOG))?;
     let counts = asked(guests, &format!("{program} exec --path rsocket --json -- {CLIENT}"));
     guests.on(2, TEAR_DOWN)?;
     let counts = counts?;
@@ -163,5 +150,5 @@ fn to_a_host_without_devices(guests: &Guests, program: &str) -> Result<String> {
 /// Runs a client on guest 1 to its end, and returns what landspeed counted.
 fn asked(guests: &Guests, command: &str) -> Result<ExecCounts> {
     let output = succeeded(guests.try_on(1, &format!("timeout 600 {command} </dev/null"))?)?;
-    ExecCounts::read(&String::from_utf8_lossy(&output.stderr))
+    ExecCounts::of(&output)
 }

@@ -6,15 +6,12 @@ use super::battery::{Check, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
-use super::wait::{until, until_counted};
+use super::soft_rdma::{self, SMC};
+use super::wait::{started, until_counted};
 
 pub(super) const CHECKS: &[Check] =
     &[Check { name: "exec --path smc", is_short: false, look: |guests| keeps_settings(guests, exec_smc) }];
 
-/// Loads what SMC needs. A kernel without it has no SMC.
-pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";
-/// The script that lets SMC use the RDMA device rxe0.
-const SETUP: &str = include_str!("../../vm/smc-setup");
 /// The command lines of the server on guest 2, of its clients on guest 1, and what finds that the server serves.
 const SERVER: &str = "redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save ''";
 const SERVES: &str = "grep -qs 'Ready to accept' /run/smc";
@@ -38,20 +35,15 @@ const PACKETS: u64 = 1000;
 fn exec_smc(guests: &Guests) -> Result<String> {
     let program = guests.installed(1)?;
     guests.installed(2)?;
-    if !guests.try_on(1, MODULES)?.status.success() {
-        return is_refused(guests, program);
-    }
-    let found = carried_and_not(guests, program);
-    for number in 1..=2 {
-        guests.try_on(number, TEAR_DOWN)?;
-        guests.try_on(number, BULK_TEAR_DOWN)?;
-        guests.try_on(number, rdma::REMOVE)?;
-    }
-    found
+    let found = SMC.with_devices(guests, || {
+        let found = carried_and_not(guests, program);
+        guests.try_on_both(&format!("{TEAR_DOWN}; {BULK_TEAR_DOWN}"))?;
+        found
+    })?;
+    found.map_or_else(|| is_refused(guests, program), Ok)
 }
 
 fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
-    set_up(guests)?;
     can_exec(guests, program, "smc")?;
     let carried = over_rdma(guests, program)?;
     let bulk = bulk(guests, program)?;
@@ -62,14 +54,7 @@ fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
 /// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC
 /// here.
 pub(super) fn with_devices(guests: &Guests, look: impl FnOnce() -> Result<String>) -> Result<String> {
-    if !guests.try_on(1, MODULES)?.status.success() {
-        return Ok("this kernel has no SMC".to_owned());
-    }
-    let found = set_up(guests).and_then(|()| look());
-    for number in 1..=2 {
-        guests.try_on(number, rdma::REMOVE)?;
-    }
-    found
+    Ok(SMC.with_devices(guests, look)?.unwrap_or_else(|| "this kernel has no SMC".to_owned()))
 }
 
 /// Checks that landspeed says that this kernel has no SMC.
@@ -82,15 +67,6 @@ fn is_refused(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("refused: {}", line.trim()))
 }
 
-/// Makes an RDMA device in software on the data link of each guest, and lets SMC use it.
-pub(super) fn set_up(guests: &Guests) -> Result<()> {
-    for number in 1..=2 {
-        let device = format!("{MODULES} && {}", rdma::MAKE);
-        guests.on(number, &format!("{device} && python3 - d0 <<'END'\n{SETUP}\nEND"))?;
-    }
-    Ok(())
-}
-
 fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     serve(guests, program)?;
     // The first connection sets the link between the two kernels up, which takes long.
@@ -98,7 +74,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     ensure!(pong.trim() == "PONG", "the server said {pong}");
     let before = RdmaCounts::read(guests)?;
     let client = asked(guests, program, 2000)?;
-    let after = RdmaCounts::read(guests)?;
+    let risen = RdmaCounts::risen(guests, before)?.map(|end| end.packets);
     let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(
@@ -111,24 +87,22 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     }
     // The ping was one more.
     ensure!(client.all + 1 == server.all, "the client counts {}, the server {}", client.all, server.all);
-    let risen = [0, 1].map(|end: usize| after[end].since(before[end]).packets);
     ensure!(risen.iter().all(|packets| *packets > PACKETS), "rxe0 sent {risen:?} packets");
     Ok(format!("{} of {} by RDMA, {risen:?} packets", client.carried, client.all))
 }
 
 /// Checks that the packets of a large transfer are as many as its bytes fill. Redis' messages fill none.
 fn bulk(guests: &Guests, program: &str) -> Result<String> {
-    let server = format!("setsid {program} exec --path smc --json -- {BULK_SERVER} >{LOG} 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(BULK_LISTENS, LOG)))?;
+    let server = format!("{program} exec --path smc --json -- {BULK_SERVER}");
+    guests.on(2, &started(&server, BULK_LISTENS, LOG))?;
     let before = RdmaCounts::read(guests)?;
     let client =
         format!("timeout 600 {program} exec --path smc --require --json -- {BULK_CLIENT} </dev/null");
     let client = succeeded(guests.try_on(1, &client)?)?;
-    let after = RdmaCounts::read(guests)?;
+    let [own, peer] = RdmaCounts::risen(guests, before)?;
     guests.on(2, &format!("{BULK_TEAR_DOWN}; {}", until_counted(LOG)))?;
-    let counts = ExecCounts::read(&String::from_utf8_lossy(&client.stderr))?;
+    let counts = ExecCounts::of(&client)?;
     ensure!(counts.carried == 1 && counts.all == 1, "{} carried, {}", counts.carried, counts.left);
-    let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
     let sent = SentPackets::new(&own, &peer, SendUser::Connection);
     let share =
         sent.share(BULK_BYTES, rdma::path_mtu(guests)?).with_context(|| format!("{own:?} {peer:?}"))?;
@@ -141,7 +115,7 @@ fn bulk(guests: &Guests, program: &str) -> Result<String> {
 /// The server starts with an RDMA device, and loses it before a client connects.
 fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
     serve(guests, program)?;
-    guests.on(2, rdma::REMOVE)?;
+    guests.on(2, soft_rdma::REMOVE)?;
     let client = asked(guests, program, 200)?;
     let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
@@ -153,10 +127,8 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Starts the server on guest 2, and waits until it accepts connections.
 fn serve(guests: &Guests, program: &str) -> Result<()> {
-    // What an earlier server said must not be taken for this one's.
-    let server =
-        format!("rm -f {LOG}; setsid {program} exec --path smc --json -- {SERVER} >{LOG} 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(SERVES, LOG))).map(drop)
+    let server = format!("{program} exec --path smc --json -- {SERVER}");
+    guests.on(2, &started(&server, SERVES, LOG)).map(drop)
 }
 
 /// Ends the server on guest 2, and returns what landspeed counted there.
@@ -173,7 +145,7 @@ fn asked(guests: &Guests, program: &str, requests: u32) -> Result<ExecCounts> {
     for test in ["\"SET\"", "\"GET\""] {
         ensure!(figures.contains(test), "the benchmark tells nothing of {test}: {figures}");
     }
-    let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
+    let counts = ExecCounts::of(&output)?;
     ensure!(counts.all >= 2 * CLIENTS, "only {} connections: {}", counts.all, counts.left);
     Ok(counts)
 }

@@ -1,4 +1,10 @@
-//! Command lines that wait on a guest.
+//! Command lines that start what runs on a guest, and that wait there.
+
+/// Returns the command line that starts a server, and waits [`until`] `ready` succeeds. What the server says is in the
+/// file `log`, without what an earlier one said there.
+pub(super) fn started(server: &str, ready: &str, log: &str) -> String {
+    format!("rm -f {log}; setsid {server} >{log} 2>&1 </dev/null & {}", until(ready, log))
+}
 
 /// Returns the command line that runs `what` until it succeeds, for a minute at most. Where it does not, the command
 /// line fails and prints the end of the file `log`. Its shell ends with it.
@@ -16,6 +22,18 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_server_is_ready_by_its_own_words_and_not_by_those_of_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let log = log.to_str().unwrap();
+        std::fs::write(log, "ready 1\n").unwrap();
+        let line = started("echo ready 2", &format!("grep -s ready {log}"), log);
+        let output = Command::new("bash").arg("-c").arg(line).output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ready 2\n");
+    }
 
     #[test]
     fn what_was_counted_is_printed_once_it_is_there() {

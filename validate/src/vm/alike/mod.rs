@@ -14,8 +14,8 @@ use landspeed_record::units::Nanos;
 use super::battery::{Check, is_due, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
-use super::wait::{until, until_counted};
-use super::{rdma, smc};
+use super::soft_rdma::{RSOCKET, SMC};
+use super::wait::{started, until_counted};
 
 pub(crate) use program::{ProgramOptions, run};
 
@@ -31,8 +31,6 @@ const LOG: &str = "/run/alike";
 /// The address of the server.
 const ADDRESS: &str = "198.18.0.2";
 pub(super) const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
-/// The modules of each path. A kernel without them does not have the path.
-const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rdma::RSOCKET_MODULES)];
 
 /// What both ends saw over a path.
 pub(super) struct Seen {
@@ -48,19 +46,15 @@ fn compared(guests: &Guests) -> Result<String> {
     let landspeed = installed(guests)?;
     let tcp = over(guests, landspeed, "kernel")?;
     let mut found = Vec::new();
-    for (path, modules) in PATHS {
-        if guests.try_on(1, modules)?.status.success() {
-            let seen = over_rdma(guests, landspeed, (path, modules));
-            for number in 1..=2 {
-                guests.try_on(number, rdma::REMOVE)?;
-            }
-            match seen {
-                Err(why) if is_due(&why, guests.release()) => found.push(format!("{path} refused: {why:#}")),
-                seen => found.push(beside(&tcp, &seen.context(path)?)),
-            }
-        } else {
-            found.push(format!("{path}: not on this kernel"));
-        }
+    for path in [SMC, RSOCKET] {
+        let name = path.name;
+        found.push(match path.with_devices(guests, || over_rdma(guests, landspeed, name)) {
+            Err(why) if is_due(&why, guests.release()) => format!("{name} refused: {why:#}"),
+            seen => match seen.context(name)? {
+                Some(seen) => beside(&tcp, &seen),
+                None => format!("{name}: not on this kernel"),
+            },
+        });
     }
     Ok(format!("{} lines; {}", tcp.lines.len(), found.join("; ")))
 }
@@ -78,14 +72,7 @@ pub(super) fn forking_command(end: &str) -> String {
     format!("{PROGRAM} sockets-alike {end} {ADDRESS} --forking")
 }
 
-fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) -> Result<Seen> {
-    if path == "smc" {
-        smc::set_up(guests)?;
-    } else {
-        for number in 1..=2 {
-            guests.on(number, &format!("{modules} && {}", rdma::MAKE))?;
-        }
-    }
+fn over_rdma(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
     can_exec(guests, landspeed, path)?;
     over(guests, landspeed, path)
 }
@@ -94,9 +81,7 @@ fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) ->
 pub(super) fn over(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
     let seen = both_ends(guests, landspeed, path);
     // A client that was cut off may still run.
-    for number in 1..=2 {
-        guests.try_on(number, TEAR_DOWN)?;
-    }
+    guests.try_on_both(TEAR_DOWN)?;
     seen
 }
 
@@ -106,9 +91,8 @@ fn both_ends(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
             "timeout --kill-after 10 600 {landspeed} exec --path {path} --json -- {PROGRAM} sockets-alike {end} {ADDRESS}"
         )
     };
-    let listens = until(&format!("grep -qs ^{} {LOG}", program::LISTENS), LOG);
-    let server = format!("rm -f {LOG}; setsid {} >{LOG} 2>&1 </dev/null & {listens}", exec("server"));
-    guests.on(2, &server).context("the server")?;
+    let listens = format!("grep -qs ^{} {LOG}", program::LISTENS);
+    guests.on(2, &started(&exec("server"), &listens, LOG)).context("the server")?;
     let client = succeeded(guests.try_on(1, &format!("{} 2>&1 </dev/null", exec("client")))?)?;
     guests.on(2, &until_counted(LOG)).context("the server")?;
     let said = [guests.on(2, &format!("cat {LOG}"))?, String::from_utf8_lossy(&client.stdout).into_owned()];
