@@ -39,7 +39,7 @@ const COPYING: &[(&str, &str)] = &[
          leaves kinds out",
     ),
     (
-        "-P --progress --partial --inplace --append",
+        "-P --partial --inplace --append",
         "leave it out: a terminal shows the progress, and the same command goes on where a copy ended; --ssh-option Port=N is \
          for ssh's port",
     ),

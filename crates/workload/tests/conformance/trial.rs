@@ -85,7 +85,7 @@ impl TrialLength {
             (Domain::Time(..), TrialLength::Short) => "500ms".to_owned(),
             (Domain::Time(..), TrialLength::Long) => "60s".to_owned(),
             (Domain::Int(_, most), TrialLength::Long) if !timed => most.to_string(),
-            (Domain::Int(..), _) => "200".to_owned(),
+            (Domain::Int(least, most), _) => 200.clamp(least, most).to_string(),
             _ => parameter.default_over(datagrams).to_owned(),
         }
     }
