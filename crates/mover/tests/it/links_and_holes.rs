@@ -312,6 +312,8 @@ fn links_to_a_file_that_changes_come_right() {
     }
     let outcome = copy_within_a_minute(from.path(), to.path());
     assert!(outcome.is_complete(), "{outcome:?}");
+    // A part of a name that was sent as a file of its own, and is a link now, stays for `copy --clean`.
+    landspeed_mover::clean(&to.path().into(), false).unwrap();
     is_same(from.path(), to.path());
     assert!(names.iter().all(|name| inode(to.path(), name) == inode(to.path(), "one")));
 }

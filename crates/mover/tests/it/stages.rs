@@ -84,10 +84,15 @@ fn a_source_that_is_slowed_uses_more_of_its_processor_for_the_same_copy() {
         let of = |stage| times.source.of(stage).processor_ns.0;
         Nanos(of(CopyStage::Read) + of(CopyStage::Hash) + of(CopyStage::Send))
     };
-    let each: Vec<[Nanos; 2]> =
-        (0..8).map(|_| [Duration::ZERO, Duration::from_secs(60)].map(&used)).collect();
-    let [usual, slow] = [0, 1].map(|way| each.iter().map(|both| both[way]).min().expect("eight copies"));
-    assert!(slow > usual, "a tenth more is expected: {usual}, {slow}: {each:?}");
+    let least_of_both = || {
+        let each: Vec<[Nanos; 2]> =
+            (0..8).map(|_| [Duration::ZERO, Duration::from_secs(60)].map(&used)).collect();
+        [0, 1].map(|way| each.iter().map(|both| both[way]).min().expect("eight copies"))
+    };
+    // A tenth more is expected; a busy machine hides it at times.
+    let tries: Vec<[Nanos; 2]> = (0..3).map(|_| least_of_both()).collect();
+    let is_slower = |[usual, slow]: &[Nanos; 2]| slow.0 as f64 > 1.03 * usual.0 as f64;
+    assert!(tries.iter().any(is_slower), "{tries:?}");
 }
 
 /// Passes connections on to a server, and what the clients say far slower than any end of a copy.
