@@ -54,10 +54,13 @@ impl Receiving {
         if ![first, &offered.name].into_iter().all(|name| allows(&self.names, name)) {
             return Answer::Failed(Failure::plain(Operation::Name));
         }
-        self.link_to(first, entry, &offered.name).unwrap_or_else(|_| {
+        let Ok(answer) = self.link_to(first, entry, &offered.name) else {
             link.tell_outcomes(vec![(entry, EntryOutcome::Apart)]);
-            self.consider(entry, offered, last)
-        })
+            return self.consider(entry, offered, last);
+        };
+        // An earlier copy may have sent the name as a file of its own.
+        self.work.remove_part(&offered.name);
+        answer
     }
 
     /// Gives the file with the name `first` a further name, in place of what may be there. The new name is looked at where no
