@@ -106,7 +106,7 @@ pub(super) const FINDINGS: [PaperClaim; 27] = [
         }, say: |[gain, _]| format!("regions with three and four flows carry {} {} than those with two",
             BitRate(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
         }, 0.0),
-        |_| "two flows fill this path, which carries no other traffic".into())
+        |scene| format!("two flows fill this path{}", and_alone(scene, ", which")))
         .about(&["cottrell.htcp.flows"]),
     claim_of(FIGURE_3, "two flows of H-TCP are steadier than more",
         Above(ProtocolFigure { protocol: "htcp", of: |run, _| {
@@ -196,22 +196,36 @@ fn never(_: &PaperStudy<'_>) -> String {
 }
 
 /// Explains why protocols that lose often do better than in 2004.
-fn recovery(_: &PaperStudy<'_>) -> String {
-    "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), where one \
-     of 2004 often fell back to a timeout, and the path carries no other traffic"
-        .into()
+fn recovery(scene: &PaperStudy<'_>) -> String {
+    let why = "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), \
+               where one of 2004 often fell back to a timeout";
+    format!("{why}{}", and_alone(scene, ", and the path"))
+}
+
+/// Returns true if the path carries nothing but the study's flows.
+fn is_alone(scene: &PaperStudy<'_>) -> bool {
+    scene.study.path.cross.is_none() && scene.study.scene.is_none()
+}
+
+/// Returns the words after `begin` that the path carries no other traffic; none where it does.
+fn and_alone(scene: &PaperStudy<'_>, begin: &str) -> String {
+    if is_alone(scene) { format!("{begin} carries no other traffic") } else { String::new() }
 }
 
 /// Explains why today's UDT behaves differently.
-fn another_version(_: &PaperStudy<'_>) -> String {
-    "this is UDT's version 4, whose rate control differs from version 2's, and the path carries no other traffic".into()
+fn another_version(scene: &PaperStudy<'_>) -> String {
+    let why = "this is UDT's version 4, whose rate control differs from version 2's";
+    format!("{why}{}", and_alone(scene, ", and the path"))
 }
 
 /// Explains why the flows divide the path's rate differently than in the paper, whose path also carried other traffic.
-fn alone(_: &PaperStudy<'_>) -> String {
-    "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the traffic of \
-     others"
-        .into()
+fn alone(scene: &PaperStudy<'_>) -> String {
+    match is_alone(scene) {
+        true => "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the \
+                 traffic of others",
+        false => "the flows lose in the same queue at the same moments; the traffic of others is not that of the paper's path",
+    }
+    .into()
 }
 
 /// Returns `own_table`, which describes a result of the paper that contradicts its finding, if this study has that
