@@ -12,7 +12,7 @@ mod look;
 mod named;
 mod place;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use landspeed_mover::{
@@ -130,12 +130,12 @@ impl Copies {
         Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
-    /// Returns the counts of a copy or a comparison that begins now. A copy says where its files are.
+    /// Returns the counts of a copy or a comparison that begins now. The disks under `paths` are observed; a comparison gives
+    /// none.
     fn begin<'a>(&self, paths: impl IntoIterator<Item = &'a NamedPath>) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress::default());
         let losses = Some(Arc::new(ProcessorLosses::begin()));
         let places: Vec<PathBuf> = paths.into_iter().filter_map(real_place).collect();
-        let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
         let disks = Some(Arc::new(DiskCounters::begin(&places)));
         *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses, disks };
         progress
@@ -265,6 +265,8 @@ fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

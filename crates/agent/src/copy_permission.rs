@@ -64,7 +64,7 @@ impl CopyPermission {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             CopyPermission::Beneath(folders) if folders.read.is_empty() && folders.write.is_empty() => Err(
-                "this agent was started by hand, and without leave to copy files: start it with --allow-read DIR or \
+                "this agent was started by hand and may not copy files: start it with --allow-read DIR or \
                  --allow-write DIR"
                     .to_owned(),
             ),

@@ -177,41 +177,19 @@ impl Agent {
                 let target = copies::target(folder, &names_hex, false, keeping, &rules)?;
                 self.copies.show(&self.ports, &flows, &target, check, &self.cancel())
             }
-            Request::CopyNames { names_hex, is_first } => {
-                self.may_copy.check()?;
-                self.copies.name(names_hex, is_first)
-            }
-            Request::CopyProven {} => {
-                self.may_copy.check()?;
-                Ok(Reply::CopyProven { entries: self.copies.proven() })
-            }
-            Request::CopyListed {} => {
-                self.may_copy.check()?;
-                Ok(Reply::CopyListed { entries: self.copies.listed() })
-            }
+            Request::CopyNames { names_hex, is_first } => self.copies()?.name(names_hex, is_first),
+            Request::CopyProven {} => Ok(Reply::CopyProven { entries: self.copies()?.proven() }),
+            Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies()?.listed() }),
             Request::CopyClean { folder_hex, only_list } => {
                 copies::clean(&self.may_copy.path(folder_hex, PathUse::Write)?, only_list)
             }
-            Request::CopyState {} => {
-                self.may_copy.check()?;
-                Ok(self.copies.state())
-            }
-            Request::CopyWiden { flows } => {
-                self.may_copy.check()?;
-                self.copies.widen(flows)
-            }
+            Request::CopyState {} => Ok(self.copies()?.state()),
+            Request::CopyWiden { flows } => self.copies()?.widen(flows),
             Request::CopyTurn { arm, settle_ns, count_ns } => {
-                self.may_copy.check()?;
-                self.copies.turn(&arm, [settle_ns, count_ns], &self.cancel())
+                self.copies()?.turn(&arm, [settle_ns, count_ns], &self.cancel())
             }
-            Request::CopyWrites { direct } => {
-                self.may_copy.check()?;
-                self.copies.write_direct(direct)
-            }
-            Request::CopySlow { for_ns } => {
-                self.may_copy.check()?;
-                self.copies.slow(for_ns)
-            }
+            Request::CopyWrites { direct } => self.copies()?.write_direct(direct),
+            Request::CopySlow { for_ns } => self.copies()?.slow(for_ns),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 if landspeed_workload::writes_files(&spec) {
@@ -248,6 +226,11 @@ impl Agent {
             .notes
             .extend(renamed.map(|(then, now)| format!("{then} was renamed and is called {now} now")));
         restored
+    }
+
+    /// Returns the copies, if files may be copied here at all.
+    fn copies(&self) -> Result<&Copies, String> {
+        self.may_copy.check().map(|()| &self.copies)
     }
 
     /// Returns the flag that cancels a request that begins now.

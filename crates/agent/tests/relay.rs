@@ -175,10 +175,11 @@ fn the_exit_of_a_copy_is_its_own_port_whatever_address_is_named() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     std::fs::write(folders[0].path().join("file"), "text").unwrap();
     let paths = folders.each_ref().map(|folder| folder.path().to_owned());
-    let copy = CopyPermission::beneath(&paths[..1], &paths[1..]).unwrap();
-    let b = session("b", Agent::permitting(Permissions { copy, ..Permissions::default() }));
-    let copy = CopyPermission::beneath(&paths[..1], &paths[1..]).unwrap();
-    let a = session("a", Agent::permitting(Permissions { copy, ..Permissions::default() }));
+    let permitted = |name: &str| {
+        let copy = CopyPermission::beneath(&paths[..1], &paths[1..]).unwrap();
+        session(name, Agent::permitting(Permissions { copy, ..Permissions::default() }))
+    };
+    let (a, b) = (permitted("a"), permitted("b"));
     let key = SessionKey::random();
     let listen = Request::Listen {
         at: (Ipv4Addr::LOCALHOST, 0).into(),

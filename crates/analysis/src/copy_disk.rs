@@ -1,13 +1,13 @@
-//! What the disks under a copy came to, by their own counters.
+//! The work of the disks under a copy, by their own counters.
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{CopyDiskTimes, CopyDiskUse, CopyEnd};
 
-/// From so many times the bytes that the copy moved, others had a large part of what a disk moved.
+/// A disk that moves more than this multiple of the copy's bytes serves others too.
 const OTHERS: f64 = 1.3;
 
-/// Returns at which rate the disks under source and target worked; `None` for an end without one, or whose disk had nothing
-/// to do or does not count. `by_content`: the source reads files that it does not send too.
+/// Returns the rates of the disks under source and target. An end has `None` if it has no disk with counters, or if its disk
+/// completed no request. `by_content` is true if the source also reads files that it does not send.
 pub(crate) fn copy_disks(end: &CopyEnd, by_content: bool) -> [Option<CopyDiskUse>; 2] {
     let (copied, sent) = (end.outcome.copied_bytes, end.outcome.sent_bytes);
     let read = if by_content { Bytes(u64::MAX) } else { copied.max(sent) };

@@ -121,7 +121,7 @@ fn end(signal: i32, what: &str) {
     let _ending = ENDING.lock();
     tell(what);
     if let Err(error) = labs::leave() {
-        eprintln!("landspeed: {}", landspeed_report::safe(&in_one_line(&error)));
+        tell(&format!("landspeed: {}", landspeed_report::safe(&in_one_line(&error))));
     }
     exit(128 + signal)
 }

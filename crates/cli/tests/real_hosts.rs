@@ -196,8 +196,8 @@ fn an_agent_without_leave_turns_nothing() {
     b.end();
 }
 
-/// Copies between this machine and an agent on host b that was started by hand with these options; `side` is the option that
-/// names the agent. Returns the exit status and what was said.
+/// Starts an agent by hand on host b with `options`, and copies between it and this machine. The option `side` (`--from` or
+/// `--to`) names the agent. Returns the exit status and the text on standard error.
 fn copied_by_hand(hosts: &TestHosts, options: &[&str], side: &str, paths: &[&str]) -> (Option<i32>, String) {
     let b = ManualAgent::start(hosts, "b", "10.99.0.3:0", options);
     let (file, at) = (b.token_file(hosts, "line", &b.line), invite(&b.line));
@@ -207,7 +207,7 @@ fn copied_by_hand(hosts: &TestHosts, options: &[&str], side: &str, paths: &[&str
     (output.status.code(), text(&output).1)
 }
 
-/// Makes folders to read, to write and to copy into, and one that is none of these, to which links lead.
+/// Makes folders to read, to write and to copy into. Links in the first two lead to one more folder, which no agent may reach.
 fn folders_of_an_agent(hosts: &TestHosts) {
     for folder in ["read", "write", "here", "secret"] {
         std::fs::create_dir(hosts.file(folder)).expect("a folder");

@@ -7,8 +7,8 @@
 //!
 //! A device that is made of a single other one (LVM, LUKS) is followed down to that. The counters cannot show a file
 //! system without a single disk: in memory, over the network, over several devices (btrfs, overlay) or on a device
-//! that is made of several (RAID), which is busy while any of these is. They do not tell which program a request is
-//! of, nor how long it waited above the disk.
+//! that is made of several (RAID), which is busy while any of these is. They do not tell which program made
+//! a request, nor how long it waited above the disk.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -36,8 +36,8 @@ pub struct DiskCounters(Mutex<Vec<Disk>>);
 
 impl DiskCounters {
     /// Begins to observe the disks under these paths; for a missing path, that under the nearest folder above it.
-    pub fn begin(paths: &[&Path]) -> Self {
-        Self::of(&SystemFiles::default(), paths.iter().filter_map(|path| device(path)).collect())
+    pub fn begin(paths: &[impl AsRef<Path>]) -> Self {
+        Self::of(&SystemFiles::default(), paths.iter().filter_map(|path| device(path.as_ref())).collect())
     }
 
     fn of(files: &SystemFiles, devices: BTreeSet<u64>) -> Self {
@@ -69,7 +69,7 @@ fn device(path: &Path) -> Option<u64> {
     None
 }
 
-/// Returns the folder of the disk or partition on which a device is in the end; `None` if it is on several, or on none.
+/// Returns the folder of the disk or partition that finally holds a device; `None` if several or none hold it.
 fn single_disk(files: &SystemFiles, device: u64) -> Option<PathBuf> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let mut folder = files.path(format!("sys/dev/block/{major}:{minor}")).canonicalize().ok()?;
@@ -148,8 +148,8 @@ struct DiskReading {
     written_sectors: u64,
     /// Time for which there was any request.
     busy_ms: u32,
-    /// The time of reads and writes. The eleventh field (time_in_queue) has that of flushes and discards too, which are
-    /// no `requests`.
+    /// The time of reads and writes. The eleventh field (time_in_queue) also has the time of flushes and discards, which
+    /// `requests` does not count.
     requested_ms: u32,
 }
 

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use landspeed_analysis::wan::unfit;
 use landspeed_lab::topology::{HostSet, Lab};
+use landspeed_record::units::Bytes;
+use rustix::fs::statvfs;
 
 /// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
@@ -264,16 +266,16 @@ impl Site {
         differing(&self.source(), &self.target())
     }
 
-    /// Returns the process of landspeed on a host whose first argument is this word; `None` if there is none yet.
-    pub(super) fn pid(&self, end: usize, word: &str) -> Result<Option<i32>> {
+    /// Returns the processes of landspeed on a host whose first argument is this word.
+    pub(super) fn pids(&self, end: usize, word: &str) -> Result<Vec<u32>> {
         let pids = printed_by(&format!("ip netns pids {}", self.names[end]))?;
-        let is = |pid: &i32| {
+        let is = |pid: &u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let mut words = line.split(|byte| *byte == 0);
             words.next().is_some_and(|program| program.ends_with(b"landspeed"))
                 && words.next() == Some(word.as_bytes())
         };
-        Ok(pids.lines().filter_map(|pid| pid.trim().parse::<i32>().ok()).find(is))
+        Ok(pids.lines().filter_map(|pid| pid.trim().parse::<u32>().ok()).filter(is).collect())
     }
 
     /// Kills the processes of a host whose command line matches the pattern. There may be none.
@@ -374,14 +376,7 @@ impl Sshd {
         // Its sessions have ended with their clients, or are about to.
         thread::sleep(Duration::from_millis(200));
         shell(&format!("kill -TERM {}", self.0.id()))?;
-        let end = Instant::now() + Duration::from_secs(10);
-        while self.0.try_wait()?.is_none() {
-            if Instant::now() > end {
-                self.0.kill()?;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        Ok(())
+        wait(&mut self.0, Duration::from_secs(10)).map(drop)
     }
 }
 
@@ -421,6 +416,14 @@ fn differing(source: &Path, copy: &Path) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
+/// Returns an error if a folder has fewer free bytes than these.
+pub(super) fn ensure_free(folder: &Path, needed: Bytes) -> Result<()> {
+    let room = statvfs(folder)?;
+    let (at, free) = (folder.display(), Bytes(room.f_bavail.saturating_mul(room.f_frsize)));
+    ensure!(free >= needed, "{at} has {free}, and {needed} are needed: --folder names another one");
+    Ok(())
+}
+
 /// Returns what a script prints.
 pub(super) fn printed_by(script: &str) -> Result<String> {
     let output = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).output()?;
@@ -432,6 +435,21 @@ pub(super) fn shell(script: &str) -> Result<()> {
     let status = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).status()?;
     ensure!(status.success(), "{script}: {status}");
     Ok(())
+}
+
+/// Waits for the end of a process, and kills it if it takes longer than this. A copy that outlasts the cut of its link
+/// ends by itself.
+pub(super) fn wait(process: &mut Child, within: Duration) -> Result<ExitStatus> {
+    let end = Instant::now() + within;
+    loop {
+        if let Some(status) = process.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() > end {
+            process.kill()?;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[cfg(test)]

@@ -187,8 +187,8 @@ pub enum Request {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
     },
-    /// Report what is at these paths, by the rights of the agent's user. Needs the permission to use them so, and all other
-    /// requests of a copy need one for files too. Answered with [`Reply::Paths`].
+    /// Report what is at these paths, by the rights of the agent's user. Needs the permission for this use of each path. All
+    /// other requests of a copy need a permission to copy files. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes>, to: PathUse },
     /// Keep names below the source folder, for the next copy or comparison that takes only what is named. Answered with
     /// [`Reply::Done`].

@@ -104,10 +104,9 @@ impl CopyChooser {
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
     }
 
-    /// Takes what is known of the copy now. A candidate that is many times as fast would end the copy before its blocks:
-    /// once its first turn has shown its rate, no more blocks are planned than there is content for, and few of them if
-    /// they would take more than 30 % of it. What was kept makes the copy shorter, and the time of further candidates with
-    /// it.
+    /// Takes the present outlook of the copy. A far faster candidate would end the copy before its blocks are complete, so
+    /// its first turn limits their number: they fit into the content that is left, and more than the usual number fit into
+    /// 30 % of it. A kept setting shortens the copy, and with it the time for further candidates.
     pub fn has_left(&mut self, outlook: &CopyOutlook) {
         let (size, flows) = (self.size, self.flows());
         match self.trial.as_mut().map(|trial| (trial.rate_before_blocks(), trial)) {

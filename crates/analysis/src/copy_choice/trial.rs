@@ -91,7 +91,7 @@ impl CandidateTrial {
         is_next.then_some(self.first_rate)
     }
 
-    /// Plans no more blocks than these. That is to be before the first block, and not by what blocks show.
+    /// Limits the number of blocks. Call it before the first block: the results of blocks must not decide their number.
     pub(super) fn plan_within(&mut self, blocks: u32) {
         self.design = self.design.clone().within(blocks);
     }

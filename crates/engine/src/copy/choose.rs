@@ -331,7 +331,7 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Compares nothing now, because of what may change while it is early.
+    /// Keeps the reason why nothing is compared now. Waits while it is early, because the reason may pass; ends otherwise.
     fn not_now(&mut self, why: String) -> Stage {
         self.choice.untried = why;
         if self.is_early() { Stage::Waits } else { Stage::Over }

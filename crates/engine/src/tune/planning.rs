@@ -70,8 +70,7 @@ pub fn plan(group: &HostGroup, options: &mut TuneOptions) -> Result<TunePlan, Er
 /// Returns the plan with the trials of a program timed once more if its budget is too short for them: one run may have been slow
 /// by chance.
 fn retimed(plan: TunePlan, group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error> {
-    let is_short = || plan.least_budget(options).is_some_and(|least| options.budget < least);
-    if options.program.is_none() || !is_short() {
+    if options.program.is_none() || plan.least_budget(options).is_none_or(|least| options.budget >= least) {
         return Ok(plan);
     }
     let timing = timing(group, &plan.start, options)?;

@@ -75,7 +75,7 @@ impl Walk<'_, '_> {
         let plan = self.sending.plan.lock();
         let is_cut_off = plan.is_over() || plan.has_given_up();
         drop(plan);
-        // Otherwise this walk has come to its end.
+        // A walk that was cut off has not come to all folders.
         if is_cut_off {
             return;
         }

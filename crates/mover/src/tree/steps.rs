@@ -22,7 +22,7 @@ enum Step {
     Waiting(FolderPart),
     /// The reading with this number is under way.
     Reading(u64),
-    /// This was read, and takes so much memory.
+    /// This was read. The number is the memory that it takes.
     Read(Vec<Seen>, usize),
     /// Here the folders come that the reading with this number finds.
     Place(u64),
@@ -128,7 +128,7 @@ impl Steps {
 
     /// Leaves what follows the portion of a reading to other threads.
     pub(super) fn leave(&mut self, reading: u64, rest: Arc<OpenFolder>) {
-        if let Some(at) = self.position(|step| matches!(step, Step::Reading(number) if *number == reading)) {
+        if let Some(at) = self.under_way(reading) {
             self.steps.insert(at, Step::Waiting(FolderPart::Rest(rest)));
             (self.waiting, self.open) = (self.waiting + 1, self.open + 1);
         }
@@ -137,7 +137,7 @@ impl Steps {
     /// Takes what a reading has found.
     pub(super) fn finish(&mut self, reading: u64, portion: Portion) {
         let (folders, bytes) = (portion.folders, portion.bytes + OF_PORTION);
-        if let Some(at) = self.position(|step| matches!(step, Step::Reading(number) if *number == reading)) {
+        if let Some(at) = self.under_way(reading) {
             self.steps[at] = Step::Read(portion.seen, bytes);
             self.bytes += bytes;
         }
@@ -150,6 +150,11 @@ impl Steps {
 
     fn position(&self, is_so: impl Fn(&Step) -> bool) -> Option<usize> {
         self.steps.iter().rposition(is_so)
+    }
+
+    /// Returns where the step of a reading that is under way is.
+    fn under_way(&self, reading: u64) -> Option<usize> {
+        self.position(|step| matches!(step, Step::Reading(number) if *number == reading))
     }
 }
 

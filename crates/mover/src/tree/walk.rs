@@ -37,7 +37,7 @@ impl Walk<'_> {
     pub(super) fn all_in(&mut self, folder: &RelativeName) -> bool {
         let ahead = Ahead::new(self.tree, self.only_folders);
         ahead.push(folder.clone());
-        // A tree has as many folders as it has: each is read once.
+        // This ends, because each folder of the tree is read once.
         let mut entries = std::iter::from_fn(|| ahead.next_portion()).flatten();
         ahead.beside(|| entries.all(|seen| self.take(seen)))
     }
@@ -52,7 +52,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at an entry of which only that is known, and takes it.
+    /// Looks at an entry of which only the name is known, and whether it is a folder, and takes it.
     fn look(&mut self, inner: &RelativeName, was_folder: bool) -> bool {
         match self.tree.look(inner) {
             Ok(found) if found.is_folder() != was_folder => {

@@ -2,11 +2,11 @@
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
 //! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how
-//! much has arrived and signals the sender to stop. The time counts from the first byte, because a sender on a busy
-//! host may begin late. Where nothing arrives within the patience, the sweep fails. The sender then reports how much it
-//! has sent, and the receiver takes the rest before the next size begins. Over a transport that may lose datagrams, a
-//! size ends when no more arrive after the sender's report, and its time ends at the last arrival (jin-yoo-2007,
-//! section 3).
+//! much has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver
+//! takes the rest before the next size begins. The limit counts from the first byte, because a sender on a busy host
+//! may begin late. If nothing arrives within the patience and the limit, the sweep fails. Over a transport that may
+//! lose datagrams, a size ends when no more arrive after the sender's report, and its time ends at the last arrival
+//! (jin-yoo-2007, section 3).
 
 mod marks;
 mod receiver;

@@ -112,11 +112,11 @@ fn check_figure(
     if reached.moved_bytes > Bytes(0) || were_lost {
         return Ok(());
     }
-    Err(Error::silent("while the first data of a size was awaited", longest_wait(trial, part)))
+    Err(Error::silent("while this end waited for the first data of a size", longest_wait(trial, part)))
 }
 
-/// Returns how long the first data of a part is awaited: the patience, because a sender may get no processor for longer
-/// than the part's limit.
+/// Returns how long the receiver waits for the first data of a part: the patience or the part's limit, whichever is
+/// longer. A sender may get no processor for longer than that limit.
 fn longest_wait(trial: &TrialCoordinator<'_, '_>, part: &SweepPart) -> Duration {
     trial.patience().max(part.limit.into())
 }
@@ -138,9 +138,7 @@ fn come(
             return Ok((marks.point(part, part.total.0, last), said));
         }
         let over = said.is_some() && silence.is_the_end(trial);
-        // The worker sets the mark before its count.
-        let cut_at = if count(trial) > start { marks.cut_at(part, latest) } else { latest };
-        let late = Instant::now() >= cut_at;
+        let late = Instant::now() >= marks.cut_at(part, latest);
         if late && said.is_none() {
             trial.say(TrialSignal::Cut)?;
         }

@@ -29,7 +29,7 @@ pub(super) fn add_tree(source: &Path) -> Result<()> {
 
 fn add_attribute(file: &Path) -> Result<()> {
     match rustix::fs::setxattr(file, "user.kept", b"by a copy", XattrFlags::empty()) {
-        // The memory of a kernel before 6.6 has none.
+        // Linux before 6.6 keeps no such attributes on tmpfs.
         Err(Errno::OPNOTSUPP) => Ok(()),
         set => Ok(set?),
     }

@@ -208,7 +208,7 @@ impl Options {
 }
 
 impl Round {
-    /// Returns true if it is this one. Older versions have killed at moments.
+    /// Returns true if it is the round of this kind and number. Older versions killed at moments: their rounds do not count.
     fn is(&self, what: Interruption, which: (u32, u64, u64)) -> bool {
         let is_at_call = what.process(which.0).is_some();
         self.what == what && self.which == which && self.point.is_some() == is_at_call

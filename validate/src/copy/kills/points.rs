@@ -93,7 +93,7 @@ impl Point {
         vec!["-e".to_owned(), format!("trace={call}"), "-e".to_owned(), inject]
     }
 
-    /// Returns the same call, made half as many times before.
+    /// Returns a point at the same call, with half its number.
     pub(super) fn earlier(self) -> Point {
         Point { number: (self.number / 2).max(1), ..self }
     }

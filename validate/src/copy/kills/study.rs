@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::points::{CallCounts, CopyProcess, Point};
 use super::traced::TracedCopy;
 use super::tuned::TunedHosts;
 use super::{COPY, Interruption, Round};
-use crate::copy::site::Site;
+use crate::copy::site::{Site, wait};
 use crate::copy::trees::compare::compare;
 use crate::copy::turns::printed;
 
@@ -176,21 +176,6 @@ pub(super) fn is_whole(site: &Site) -> Result<bool> {
 /// Returns the bytes that a copy says that it has sent.
 fn sent(document: &[u8]) -> Option<u64> {
     serde_json::from_slice::<serde_json::Value>(document).ok()?["sent_bytes"].as_u64()
-}
-
-/// Waits for the end of a process, and kills it if it takes longer than this. A copy that outlasts the cut of its link
-/// ends by itself.
-pub(super) fn wait(process: &mut Child, within: Duration) -> Result<ExitStatus> {
-    let end = Instant::now() + within;
-    loop {
-        if let Some(status) = process.try_wait()? {
-            return Ok(status);
-        }
-        if Instant::now() > end {
-            process.kill()?;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Returns the bytes that a folder holds, in whole files and in incomplete ones, as `of` counts them in each entry.

@@ -96,7 +96,7 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
     }
     is_fine(&study.round(Interruption::All, which, &mut random).unwrap());
     study.set_hosts().unwrap();
-    // So few files may be copied before the kill.
+    // The copy of these few files may end before the kill.
     let tuned = study.round(Interruption::Tuned, which, &mut random).unwrap();
     is_fine(&Round { is_late: false, ..tuned });
     let journals = std::fs::read_dir(site.source().with_file_name("state/journal")).expect("it was used");

@@ -13,8 +13,8 @@ use tempfile::NamedTempFile;
 
 use super::gate::Gate;
 use super::points::CopyProcess;
-use super::study::{ENDED, LONGEST, wait};
-use crate::copy::site::Site;
+use super::study::{ENDED, LONGEST};
+use crate::copy::site::{Site, wait};
 
 const COPY: &str = "landspeed copy --no-record --json --remote-path GATE LOGIN_OPTIONS FROM/ HOST:TO";
 /// What strace prints of a process at its point: it was killed at the entry of the call, or is held at its exit.
@@ -44,9 +44,10 @@ impl TracedCopy {
         let copy = site.command(&COPY.replace("GATE", &gate.program().display().to_string())).spawn()?;
         let mut pids = [0; 3];
         for (pid, process) in pids.iter_mut().zip(CopyProcess::ALL) {
+            let first = |word: &str| Ok(site.pids(0, word)?.first().map(|pid| pid.cast_signed()));
             let pid_of = || match process {
-                CopyProcess::Controller => site.pid(0, "copy"),
-                CopyProcess::Source => site.pid(0, "agent"),
+                CopyProcess::Controller => first("copy"),
+                CopyProcess::Source => first("agent"),
                 CopyProcess::Target => Ok(gate.waiting()),
             };
             *pid = soon(pid_of).with_context(|| format!("find the process {process:?}"))?;

@@ -12,8 +12,8 @@ use landspeed_engine::timed;
 use serde_json::Value;
 
 use super::record::tune_record;
-use super::study::{ENDED, LONGEST, StruckCopy, wait};
-use crate::copy::site::{Site, printed_by, record_in};
+use super::study::{ENDED, LONGEST, StruckCopy};
+use crate::copy::site::{Site, printed_by, record_in, wait};
 
 /// A copy whose record tells its path.
 const RECORDED: &str = "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO";

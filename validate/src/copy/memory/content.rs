@@ -10,7 +10,7 @@ use landspeed_record::units::Bytes;
 use rustix::fs::statvfs;
 
 use super::watched::{MemoryCopy, watched};
-use crate::copy::site::Site;
+use crate::copy::site::{Site, ensure_free};
 
 /// The most that a copy of a file with holes may take on the target's file system. It has 1 MiB of data.
 const HOLES_BLOCKS: u64 = 8 << 20;
@@ -76,15 +76,8 @@ impl MemoryContent {
 
 /// Returns an error if a folder has no room for source and target.
 pub(super) fn ensure_room(folder: &Path, content: &MemoryContent) -> Result<()> {
-    let room = statvfs(folder)?;
-    let (free, bytes) = (room.f_bavail * room.f_frsize, 2 * content.bytes() + (64 << 20));
-    let at = folder.display();
-    ensure!(
-        free >= bytes,
-        "{at} has {}, and {} are needed: --folder names another one",
-        Bytes(free),
-        Bytes(bytes)
-    );
+    ensure_free(folder, Bytes(2 * content.bytes() + (64 << 20)))?;
+    let (room, at) = (statvfs(folder)?, folder.display());
     // Some file systems have no such number.
     let (entries, is_counted) = (2 * content.entries() + 1_000, room.f_files > 0);
     ensure!(

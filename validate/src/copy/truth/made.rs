@@ -152,24 +152,14 @@ impl Places {
     fn limit_late(&self, made: Bottleneck, groups: &mut Vec<ControlGroup>) -> Result<()> {
         let Bottleneck::LateQuota(end) = made else { return Ok(()) };
         let end_of_wait = Instant::now() + BEGUN;
-        while [0, 1].into_iter().any(|host| self.agents(host).is_ok_and(|all| all.is_empty())) {
+        while [0, 1].into_iter().any(|host| self.site.pids(host, "agent").is_ok_and(|all| all.is_empty())) {
             ensure!(Instant::now() < end_of_wait, "an agent does not begin");
             thread::sleep(Duration::from_millis(20));
         }
-        for agent in self.agents(end as usize)? {
+        for agent in self.site.pids(end as usize, "agent")? {
             groups.push(ControlGroup::around(agent, GroupLimit::Processors(LATE))?);
         }
         Ok(())
-    }
-
-    /// Returns the processes of a host's agents. The command line of ssh has theirs at its end.
-    fn agents(&self, host: usize) -> Result<Vec<u32>> {
-        let name = self.site.namespace(host);
-        let listed = printed_by(&format!(
-            "for one in $(ip netns pids {name}); do \
-             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '^[^ ]*landspeed agent ' && echo $one; done; true"
-        ))?;
-        listed.split_whitespace().map(|pid| pid.parse().context("a process")).collect()
     }
 
     /// Returns the process of the target's sshd, which has no session yet.

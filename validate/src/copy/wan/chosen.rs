@@ -11,11 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use landspeed_record::units::Bytes;
-use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use super::{Options, ROWS, WanRow, goodput, streamed};
-use crate::copy::site::{Site, record_in, shell};
+use crate::copy::site::{Site, ensure_free, record_in, shell};
 use crate::copy::turns::printed;
 use crate::kept::KeptRuns;
 use crate::table::BrokenPromises;
@@ -125,7 +124,7 @@ fn complete(
         return Ok(());
     }
     eprintln!("{}", announcement(options, missing.len()));
-    ensure_room(options)?;
+    ensure_free(&options.folder, Bytes(2 * Bytes::mib(options.chosen_mib).0 + ROOM))?;
     let site = Site::over(&options.folder, landspeed, LINK)?;
     // Of the namespace, which is the lab's own.
     let control = format!("sysctl -qw net.ipv4.tcp_congestion_control={DEFAULT}");
@@ -140,16 +139,6 @@ fn complete(
         kept.add(KeptChosenTurn { setting: setting(options), number, turn: turn?, unfit })?;
     }
     sshd.end()
-}
-
-/// Returns an error if the folder has no room for source and target.
-fn ensure_room(options: &Options) -> Result<()> {
-    let room = statvfs(&options.folder)?;
-    let free = Bytes(room.f_bavail.saturating_mul(room.f_frsize));
-    let needed = Bytes(2 * Bytes::mib(options.chosen_mib).0 + ROOM);
-    let at = options.folder.display();
-    ensure!(free >= needed, "{at} has {free}, and {needed} are needed: --folder names another one");
-    Ok(())
 }
 
 fn turn(site: &Site, options: &Options) -> Result<ChosenTurn> {

@@ -24,6 +24,7 @@ use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
 use crate::output::{agree, as_usage, can_agree, usage};
+use crate::place::folder;
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -107,7 +108,7 @@ impl StudyJob {
         })
     }
 
-    fn resumed(file: &std::path::Path) -> Result<StudyJob> {
+    fn resumed(file: &Path) -> Result<StudyJob> {
         let (writer, record) = data::go_on(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
@@ -146,7 +147,7 @@ impl StudyJob {
     fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(stop);
-        data::room(self.file.parent().unwrap_or(Path::new(".")))?;
+        data::room(folder(&self.file))?;
         if !named.in_lab() && !args.yes {
             can_agree()?;
         }

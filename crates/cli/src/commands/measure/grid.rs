@@ -25,6 +25,7 @@ use crate::failure::{TooNoisy, in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls};
 use crate::output::{agree, can_agree, usage};
+use crate::place::folder;
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -120,8 +121,8 @@ impl GridJob {
         let hosts = HostArgs { hosts: self.words.clone(), ..options.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
-        data::room(self.file.parent().unwrap_or(Path::new(".")))?;
-        if turns && !named.in_lab() && !options.yes {
+        data::room(folder(&self.file))?;
+        if self.needs_consent(&named, options) {
             can_agree()?;
         }
         let of_program = landspeed_workload::find(&self.grid.workload).and_then(|runner| runner.hosts());
@@ -147,6 +148,11 @@ impl GridJob {
         measured
     }
 
+    /// Returns true if the user must agree to the settings that the grid changes on these hosts.
+    fn needs_consent(&self, named: &NamedHosts, options: &GridOptions<'_>) -> bool {
+        turns_knobs(&self.grid) && !named.in_lab() && !options.yes
+    }
+
     /// Measures the grid at a place and returns the file of the record.
     fn measure_at(
         self,
@@ -155,7 +161,7 @@ impl GridJob {
         options: &GridOptions<'_>,
         stop: &StopRequest,
     ) -> Result<PathBuf> {
-        let asks = turns_knobs(&self.grid) && !ground.named.in_lab() && !options.yes;
+        let asks = self.needs_consent(ground.named, options);
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;

@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use landspeed_record::{CopyArm, CopyDecision, Estimate};
-use landspeed_stats::estimate;
+use landspeed_stats::{estimate, mean_and_deviation};
 
 use super::by_record::KeptChoice;
 use super::{ChosenTurn, DEFAULT, NAME, beside};
@@ -38,8 +38,7 @@ pub(super) fn print(turns: &[&ChosenTurn], broken: &mut BrokenPromises) {
     );
     let mean = |of: &dyn Fn(&ChosenTurn) -> Option<f64>| {
         let all: Vec<f64> = turns.iter().filter_map(|turn| of(turn)).collect();
-        let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
-        if all.is_empty() { "-".to_owned() } else { format!("{:.0}", mean / 1e6) }
+        if all.is_empty() { "-".to_owned() } else { format!("{:.0}", mean_and_deviation(&all).0 / 1e6) }
     };
     let streams: Vec<String> =
         (0..beside().count()).map(|row| mean(&|turn: &ChosenTurn| turn.streams.get(row).copied())).collect();
