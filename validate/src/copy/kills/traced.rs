@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(2);
 
 pub(super) struct TracedCopy {
     copy: Child,
+    /// What the copy prints.
+    output: NamedTempFile,
     /// In the order of [`CopyProcess::ALL`].
     handles: Vec<OwnedFd>,
     tracers: Vec<Tracer>,
@@ -41,7 +43,10 @@ impl TracedCopy {
         // An agent of a copy before would be taken for one of this copy.
         site.wait_for_agents(ENDED)?;
         gate.shut()?;
-        let copy = site.command(&COPY.replace("GATE", &gate.program().display().to_string())).spawn()?;
+        let output = NamedTempFile::new()?;
+        let mut command = site.command(&COPY.replace("GATE", &gate.program().display().to_string()));
+        let printed = output.reopen()?;
+        let copy = command.stdout(printed.try_clone()?).stderr(printed).spawn()?;
         let mut pids = [0; 3];
         for (pid, process) in pids.iter_mut().zip(CopyProcess::ALL) {
             let first = |word: &str| Ok(site.pids(0, word)?.first().map(|pid| pid.cast_signed()));
@@ -59,7 +64,7 @@ impl TracedCopy {
         };
         let tracers = traces.iter().map(attach).collect::<Result<Vec<Tracer>>>()?;
         gate.open()?;
-        Ok(TracedCopy { copy, handles, tracers })
+        Ok(TracedCopy { copy, output, handles, tracers })
     }
 
     /// Waits until the traced process is at its point. Returns false if the copy ends without.
@@ -89,8 +94,8 @@ impl TracedCopy {
         }
     }
 
-    /// Waits for the end of a copy that was interrupted.
-    pub(super) fn end(mut self) -> Result<ExitStatus> {
+    /// Waits for the end of a copy that was interrupted, or that was over before.
+    pub(super) fn end(&mut self) -> Result<ExitStatus> {
         let ended = wait(&mut self.copy, ENDED)?;
         self.tracers.iter_mut().try_for_each(Tracer::end)?;
         Ok(ended)
@@ -99,10 +104,19 @@ impl TracedCopy {
     /// Waits for the end of a copy, and returns what strace has printed of each traced process.
     pub(super) fn traces(mut self) -> Result<Vec<String>> {
         let ended = wait(&mut self.copy, LONGEST)?;
-        ensure!(ended.success(), "a traced copy: {ended}");
+        self.ensure_succeeded(ended)?;
         self.tracers.iter_mut().try_for_each(Tracer::end)?;
         let printed = |tracer: &Tracer| fs::read_to_string(tracer.output.path());
         self.tracers.iter().map(|tracer| printed(tracer).context("read what strace prints")).collect()
+    }
+
+    /// Returns an error with what the copy has printed if it has failed.
+    pub(super) fn ensure_succeeded(&self, ended: ExitStatus) -> Result<()> {
+        if ended.success() {
+            return Ok(());
+        }
+        let printed = fs::read(self.output.path()).context("read what a copy prints")?;
+        bail!("a traced copy: {ended}: {}", String::from_utf8_lossy(&printed).trim())
     }
 }
 
