@@ -1,7 +1,6 @@
 //! Output for the user, and questions to the user.
 
 use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +10,6 @@ use landspeed_record::units::Nanos;
 use landspeed_report::live::{ProgressLine, clock, margin};
 use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::failure::in_one_line;
@@ -197,12 +195,6 @@ pub(crate) fn can_agree() -> Result<()> {
     Ok(())
 }
 
-/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
-pub(crate) fn takes_more(stream: &impl AsFd) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-}
-
 /// Asks a question on the terminal. Returns an error unless the answer is yes.
 pub(crate) fn agree(question: &str) -> Result<()> {
     can_agree()?;
@@ -220,20 +212,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
-
-    #[test]
-    fn a_pipe_that_nobody_reads_takes_no_more() {
-        let (mut reader, mut writer) = std::io::pipe().unwrap();
-        let mut bytes = 0;
-        while takes_more(&writer) {
-            bytes += writer.write(&[7; 512]).unwrap();
-        }
-        reader.read_exact(&mut vec![0; bytes]).unwrap();
-        assert!(bytes >= 512 && takes_more(&writer));
-    }
 
     #[test]
     fn a_simulation_shows_how_far_it_is() {
