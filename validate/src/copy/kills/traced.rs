@@ -1,14 +1,17 @@
 //! A copy of whose processes strace(1) traces some: it counts their system calls, or stops one of them at one call.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
 use tempfile::NamedTempFile;
 
 use super::gate::Gate;
@@ -134,6 +137,7 @@ impl Tracer {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-qq", "-s", "0", "-e", "signal=SIGKILL", "-o"]).arg(output.path());
         strace.args(options).args(["-p", &pid.to_string()]);
+        end_with_this_thread(&mut strace);
         let strace = strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let mut tracer = Tracer { strace, output, tail: Vec::new() };
         let id = tracer.strace.id();
@@ -172,6 +176,14 @@ impl Drop for Tracer {
     }
 }
 
+/// Lets a command end with the thread that starts it, also if this process is killed: strace would hold a thread at its
+/// point for minutes. What it traces then goes on.
+fn end_with_this_thread(command: &mut Command) {
+    let ask = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
+    // SAFETY: the hook makes a single system call.
+    unsafe { command.pre_exec(ask) };
+}
+
 /// Returns a handle of a process, by which no later one with the same number is killed.
 fn handle(pid: i32) -> Result<OwnedFd> {
     let pid = Pid::from_raw(pid).context("no process has this number")?;
@@ -197,5 +209,26 @@ fn soon<T>(look: impl Fn() -> Result<Option<T>>) -> Result<T> {
         }
         ensure!(Instant::now() < end, "nothing in {STARTED:?}");
         thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::site::shell;
+
+    #[test]
+    fn strace_ends_with_the_thread_that_started_it() {
+        let traces = shell("strace -o /dev/null true 2> /dev/null").is_ok();
+        if !traces || !rustix::process::geteuid().is_root() {
+            return eprintln!("SKIP: strace may trace no process here");
+        }
+        let mut traced = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = traced.id().cast_signed();
+        let tracer = thread::spawn(move || Tracer::attach(pid, &[])).join().unwrap();
+        let program = tracer.as_ref().map(|tracer| format!("/proc/{}/exe", tracer.strace.id()));
+        let is_over = program.map(|program| soon(|| Ok(fs::metadata(&program).is_err().then_some(()))));
+        traced.kill().and_then(|()| traced.wait()).unwrap();
+        assert!(is_over.expect("it attaches").is_ok());
     }
 }
