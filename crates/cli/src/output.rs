@@ -12,7 +12,8 @@ use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::failure::in_one_line;
+use crate::exit::Exit;
+use crate::failure::{StatusError, in_one_line};
 use crate::groups::{FormArgs, ListArgs, MetricsArgs};
 use crate::place::{put_in_place, put_report};
 
@@ -165,20 +166,9 @@ impl ActivityLine {
     }
 }
 
-/// An error in the arguments that only landspeed, and not clap, detects.
-#[derive(Debug)]
-pub(crate) struct UsageError(String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
+/// Returns the error of arguments in which landspeed, and not clap, finds a mistake.
 pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
-    UsageError(error.to_string()).into()
+    StatusError::new(Exit::Usage, error.to_string()).into()
 }
 
 /// Returns the usage error of an error in the arguments, with its causes.
