@@ -228,7 +228,8 @@ mod tests {
         let tracer = thread::spawn(move || Tracer::attach(pid, &[])).join().unwrap();
         let program = tracer.as_ref().map(|tracer| format!("/proc/{}/exe", tracer.strace.id()));
         let is_over = program.map(|program| soon(|| Ok(fs::metadata(&program).is_err().then_some(()))));
-        traced.kill().and_then(|()| traced.wait()).unwrap();
+        traced.kill().unwrap();
+        traced.wait().unwrap();
         assert!(is_over.expect("it attaches").is_ok());
     }
 }
