@@ -97,11 +97,10 @@ impl ProgressLineShared {
     /// Draws the line again, or prints it into a log, unless a reader has left no room for it: the run goes on, and the
     /// next line is newer.
     fn show(&self, now: &mut ProgressLineState) {
-        match self.output.terminal {
-            _ if !takes_more(&std::io::stderr()) => {}
-            true => self.write(now, ""),
-            false => self.log(now),
+        if !takes_more(&std::io::stderr()) {
+            return;
         }
+        if self.output.terminal { self.write(now, "") } else { self.log(now) }
     }
 
     fn log(&self, now: &mut ProgressLineState) {
@@ -140,8 +139,9 @@ impl Drop for ProgressLine {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
-        if self.shared.output.terminal {
-            let _ = std::io::stderr().write_all(CLEAR.as_bytes());
+        let mut err = std::io::stderr();
+        if self.shared.output.terminal && takes_more(&err) {
+            let _ = err.write_all(CLEAR.as_bytes());
         }
     }
 }
