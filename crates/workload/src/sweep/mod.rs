@@ -75,9 +75,10 @@ impl WorkloadRunner for SweepWorkload {
         vec![SIZES, COUNT, LIMIT]
     }
 
-    /// Returns an estimate: 60 s for each size. The true duration depends on the path.
+    /// Returns an estimate: 60 s for each size, or the limit if it is longer. The true duration depends on the path.
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
-        Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
+        let each = LIMIT.time(parameters).max(Nanos::secs(60));
+        each.times(SIZES.sizes(parameters).len() as u64)
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
@@ -132,4 +133,17 @@ fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
     });
     let sized = |&size: &Bytes| SweepPart { size, total: Bytes(size.0 * count), warm_up: false, limit };
     warm_up.into_iter().chain(sizes.iter().map(sized)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_may_last_for_the_limit_of_each_size() {
+        let lasts =
+            |limit| SweepWorkload.lasts(&within(limit, 1, &[Bytes(1), Bytes(2)]).parameters, Nanos(0));
+        assert_eq!(lasts(Nanos::secs(10)), Nanos::secs(120));
+        assert_eq!(lasts(Nanos::secs(600)), Nanos::secs(1200));
+    }
 }
