@@ -1,10 +1,12 @@
 //! Copies of agents that were started by hand: where they may read and write, and that they reach nothing else.
 
+#[path = "common/copies.rs"]
+mod copies;
+
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::ffi::OsStrExt;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use landspeed_agent::session::{
@@ -13,7 +15,8 @@ use landspeed_agent::session::{
 use landspeed_agent::{Agent, CopyPermission, Permissions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyArm, CopyCheck, CopyKeeping, PathBytes, Role};
-use landspeed_transport::settings::TRANSPORT;
+
+use copies::{bytes, flows, listen, receive, send};
 
 /// A folder to read, one to write and one that no agent may reach, to which links in the others lead.
 struct TestFolders(tempfile::TempDir);
@@ -44,37 +47,9 @@ impl TestFolders {
     }
 }
 
-fn bytes(path: &Path) -> PathBytes {
-    PathBytes(path.as_os_str().as_bytes().to_vec())
-}
-
-fn flows(role: Role, at: SocketAddr, key: &SessionKey) -> Box<CopyFlows> {
-    Box::new(CopyFlows {
-        role,
-        at,
-        is_relayed: false,
-        key: key.clone(),
-        settings: [(TRANSPORT.name.to_owned(), "tls".to_owned())].into(),
-        count: 2,
-        most: None,
-        patience_ns: Nanos::secs(20),
-    })
-}
-
 /// Returns flows to an end that is not there. Paths are opened first.
 fn no_flows() -> Box<CopyFlows> {
     flows(Role::Client, (Ipv4Addr::LOCALHOST, 9).into(), &SessionKey::random())
-}
-
-fn send(flows: Box<CopyFlows>, path_hex: PathBytes) -> Request {
-    let roots = vec![CopyRoot { path_hex, name_hex: PathBytes::default() }];
-    let (keeping, rules) = (CopyKeeping::default(), Box::default());
-    Request::CopyOut { flows, roots, keeping, rules }
-}
-
-fn receive(flows: Box<CopyFlows>, folder_hex: PathBytes) -> Request {
-    let (keeping, rules, names_hex) = (CopyKeeping::default(), Box::default(), vec![PathBytes::default()]);
-    Request::CopyIn { flows, folder_hex, names_hex, is_synced: false, keeping, rules }
 }
 
 fn show(folder_hex: PathBytes, check: CopyCheck) -> Request {
@@ -101,9 +76,7 @@ fn refusal(agent: &Agent, request: Request) -> String {
 fn files_go_from_a_folder_that_may_be_read_to_one_that_may_be_written() {
     let folders = TestFolders::new();
     let (reader, writer, key) = (folders.agent(), folders.agent(), SessionKey::random());
-    let (at, transports) = ((Ipv4Addr::LOCALHOST, 0).into(), vec!["tls".to_owned()]);
-    let listen = Request::Listen { at, within: None, transports, key: key.clone() };
-    let Reply::Listening { port } = writer.handle(listen) else { panic!("no port") };
+    let Reply::Listening { port } = writer.handle(listen(&key)) else { panic!("no port") };
     let [sending, receiving] =
         [Role::Client, Role::Server].map(|role| flows(role, (Ipv4Addr::LOCALHOST, port).into(), &key));
     let received = std::thread::scope(|scope| {

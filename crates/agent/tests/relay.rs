@@ -1,21 +1,24 @@
 //! Connections that are relayed between two agents in this process.
 
+#[path = "common/copies.rs"]
+mod copies;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use landspeed_agent::session::{
-    CopyFlows, CopyRoot, Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request,
-    RequestHandler, ServeOptions, Session, SessionKey, serve_socket,
+    Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request, RequestHandler, ServeOptions,
+    Session, SessionKey, serve_socket,
 };
 use landspeed_agent::{Agent, CopyPermission, Permissions};
+use landspeed_record::Role;
 use landspeed_record::units::Nanos;
-use landspeed_record::{CopyKeeping, PathBytes, Role};
-use landspeed_transport::settings::TRANSPORT;
+
+use copies::{bytes, flows, listen, receive, send};
 
 struct RelayAgent(Arc<RelayEnd>);
 
@@ -181,42 +184,17 @@ fn the_exit_of_a_copy_is_its_own_port_whatever_address_is_named() {
     };
     let (a, b) = (permitted("a"), permitted("b"));
     let key = SessionKey::random();
-    let listen = Request::Listen {
-        at: (Ipv4Addr::LOCALHOST, 0).into(),
-        within: None,
-        transports: vec!["tls".to_owned()],
-        key: key.clone(),
+    let Reply::Listening { port } = b.call(&listen(&key)).unwrap() else { panic!("no port") };
+    let relayed = |role| {
+        // Nothing listens there.
+        let mut flows = flows(role, (Ipv4Addr::new(127, 0, 0, 2), port).into(), &key);
+        (flows.is_relayed, flows.count) = (true, 1);
+        flows
     };
-    let Reply::Listening { port } = b.call(&listen).unwrap() else { panic!("no port") };
-    let flows = |role| {
-        Box::new(CopyFlows {
-            role,
-            // Nothing listens there.
-            at: (Ipv4Addr::new(127, 0, 0, 2), port).into(),
-            is_relayed: true,
-            key: key.clone(),
-            settings: [(TRANSPORT.name.to_owned(), "tls".to_owned())].into(),
-            count: 1,
-            most: None,
-            patience_ns: Nanos::secs(20),
-        })
-    };
-    let [from, to] = paths.each_ref().map(|path| PathBytes(path.as_os_str().as_bytes().to_vec()));
+    let [from, to] = paths.each_ref().map(|path| bytes(path));
     let _bridge = RelayBridge::between(&a, &b);
-    let receiving = b.start(&Request::CopyIn {
-        flows: flows(Role::Server),
-        folder_hex: to,
-        names_hex: vec![PathBytes::default()],
-        is_synced: false,
-        keeping: CopyKeeping::default(),
-        rules: Box::default(),
-    });
-    let sending = a.start(&Request::CopyOut {
-        flows: flows(Role::Client),
-        roots: vec![CopyRoot { path_hex: from, name_hex: PathBytes::default() }],
-        keeping: CopyKeeping::default(),
-        rules: Box::default(),
-    });
+    let receiving = b.start(&receive(relayed(Role::Server), to));
+    let sending = a.start(&send(relayed(Role::Client), from));
     let [sent, received] =
         [sending, receiving].map(|reply| reply.unwrap().wait(Duration::from_secs(60)).unwrap());
     assert!(matches!(&sent, Reply::Copied { outcome } if outcome.is_complete()), "{sent:?}");

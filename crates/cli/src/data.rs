@@ -232,6 +232,8 @@ pub(crate) fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
+    use crate::failure::StatusError;
 
     fn paths() -> Vec<PathBuf> {
         let names =
@@ -246,12 +248,12 @@ mod tests {
         for (path, remedy) in [(folder.path(), "is a folder"), (missing.as_path(), "`landspeed records`")] {
             let named = RecordArg::Named(path.display().to_string());
             let error = find(&named, None).expect_err("no record");
-            let is_usage = error.is::<crate::output::UsageError>();
+            let is_usage = StatusError::exit_of(&error) == Some(Exit::Usage);
             assert!(is_usage && error.to_string().contains(remedy), "{error}");
         }
         std::fs::write(&missing, "[]\n").unwrap();
         let error = read(&missing).expect_err("no header");
-        assert!(error.is::<crate::output::UsageError>(), "{error}");
+        assert_eq!(StatusError::exit_of(&error), Some(Exit::Usage), "{error}");
         assert!(find(&RecordArg::Last, Some(folder.path())).is_err());
         // No line of a file that is no record is cut off.
         std::fs::write(&missing, "a text\nwithout an end").unwrap();

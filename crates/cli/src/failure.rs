@@ -13,17 +13,31 @@ pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
     exit.into()
 }
 
-/// The refusal to measure on a machine on which no question could be answered. It has an exit status of its own.
+/// An error that only this crate detects, and that names its exit status.
 #[derive(Debug)]
-pub(crate) struct TooNoisy(pub(crate) String);
+pub(crate) struct StatusError {
+    exit: Exit,
+    why: String,
+}
 
-impl std::fmt::Display for TooNoisy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+impl StatusError {
+    pub(crate) fn new(exit: Exit, why: String) -> StatusError {
+        StatusError { exit, why }
+    }
+
+    /// Returns the exit status that an error names; `None` for an error of another kind.
+    pub(crate) fn exit_of(error: &anyhow::Error) -> Option<Exit> {
+        error.downcast_ref::<StatusError>().map(|own| own.exit)
     }
 }
 
-impl std::error::Error for TooNoisy {}
+impl std::fmt::Display for StatusError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for StatusError {}
 
 /// Prints one line on standard error. A failure is ignored, as after a terminal has closed.
 pub(crate) fn say(line: &str) {

@@ -30,7 +30,7 @@ use landspeed_record::WrongKind;
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
-use crate::failure::{TooNoisy, in_one_line, say};
+use crate::failure::{StatusError, in_one_line, say};
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -75,16 +75,15 @@ fn status(error: &anyhow::Error) -> Exit {
     match error.downcast_ref() {
         Some(Error::NotRestored(_)) => Exit::NotRestored,
         Some(Error::Left(_)) => Exit::Left,
-        _ if error.is::<TooNoisy>() => Exit::TooNoisy,
         _ if is_of_arguments(error) => Exit::Usage,
-        _ => Exit::Failed,
+        _ => StatusError::exit_of(error).unwrap_or(Exit::Failed),
     }
 }
 
-/// Returns true if the arguments are wrong, or name what is not there or is something else. clap ends with the same status.
+/// Returns true for an error of a library that says that the arguments are wrong, or name what is not there or is something
+/// else. clap ends with the same status.
 fn is_of_arguments(error: &anyhow::Error) -> bool {
-    error.is::<output::UsageError>()
-        || error.is::<WrongKind>()
+    error.is::<WrongKind>()
         || error.downcast_ref::<topology::Error>().is_some_and(topology::Error::is_about_words)
         || error.downcast_ref::<Error>().is_some_and(is_wrong_word)
 }

@@ -1,7 +1,6 @@
 //! Output for the user, and questions to the user.
 
 use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,10 +10,10 @@ use landspeed_record::units::Nanos;
 use landspeed_report::live::{ProgressLine, clock, margin};
 use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use crate::failure::in_one_line;
+use crate::exit::Exit;
+use crate::failure::{StatusError, in_one_line};
 use crate::groups::{FormArgs, ListArgs, MetricsArgs};
 use crate::place::{put_in_place, put_report};
 
@@ -167,20 +166,9 @@ impl ActivityLine {
     }
 }
 
-/// An error in the arguments that only landspeed, and not clap, detects.
-#[derive(Debug)]
-pub(crate) struct UsageError(String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
+/// Returns the error of arguments in which landspeed, and not clap, finds a mistake.
 pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
-    UsageError(error.to_string()).into()
+    StatusError::new(Exit::Usage, error.to_string()).into()
 }
 
 /// Returns the usage error of an error in the arguments, with its causes.
@@ -195,12 +183,6 @@ pub(crate) fn can_agree() -> Result<()> {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
     Ok(())
-}
-
-/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
-pub(crate) fn takes_more(stream: &impl AsFd) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Asks a question on the terminal. Returns an error unless the answer is yes.
@@ -220,20 +202,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
-
-    #[test]
-    fn a_pipe_that_nobody_reads_takes_no_more() {
-        let (mut reader, mut writer) = std::io::pipe().unwrap();
-        let mut bytes = 0;
-        while takes_more(&writer) {
-            bytes += writer.write(&[7; 512]).unwrap();
-        }
-        reader.read_exact(&mut vec![0; bytes]).unwrap();
-        assert!(bytes >= 512 && takes_more(&writer));
-    }
 
     #[test]
     fn a_simulation_shows_how_far_it_is() {

@@ -87,7 +87,7 @@ pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
 /// Returns a host's conditions in words.
 fn of_host(facts: &HostFacts) -> String {
     if facts.conditions.is_empty() {
-        return "not told".to_owned();
+        return "not reported".to_owned();
     }
     let value = |condition: &str, setting: &str| {
         facts.conditions.get(condition).and_then(|values| values.get(setting)).map(|value| safe(value))
@@ -107,11 +107,11 @@ fn of_host(facts: &HostFacts) -> String {
         ("windows", windows.map(|(receive, send)| format!("windows to {receive} received and {send} sent"))),
         ("timestamps", value("timestamps", "timestamps").map(timestamps)),
     ];
-    let untold: Vec<&str> = parts.iter().filter(|(_, told)| told.is_none()).map(|(name, _)| *name).collect();
-    let untold = (!untold.is_empty()).then(|| format!("not told: {}", untold.join(", ")));
+    let missing: Vec<&str> = parts.iter().filter(|(_, told)| told.is_none()).map(|(name, _)| *name).collect();
+    let missing = (!missing.is_empty()).then(|| format!("not reported: {}", missing.join(", ")));
     let told: Vec<String> = parts.into_iter().filter_map(|(_, told)| told).collect();
     let told = (!told.is_empty()).then(|| told.join(", "));
-    told.into_iter().chain(untold).collect::<Vec<_>>().join("; ")
+    told.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
 }
 
 fn offloads(facts: &HostFacts) -> Option<String> {
@@ -152,11 +152,11 @@ mod tests {
             ("windows", &[("tcp-rmem", "4096 131072 33554432"), ("tcp-wmem", "4096 16384 4194304")]),
         ]);
         let line = "conditions found on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; not \
-                    told: qdisc, timestamps; the flows used cubic";
+                    reported: qdisc, timestamps; the flows used cubic";
         assert_eq!(told(&one, &one, &["cubic"]), [line]);
         let other = host(&[("mtu", &[("mtu", "1500")])]);
-        let untold = "not told: congestion control, offloads, qdisc, windows, timestamps";
-        assert_eq!(told(&other, &one, &[])[0], format!("conditions found on A: MTU 1500; {untold}"));
+        let missing = "not reported: congestion control, offloads, qdisc, windows, timestamps";
+        assert_eq!(told(&other, &one, &[])[0], format!("conditions found on A: MTU 1500; {missing}"));
         assert_eq!(told(&other, &one, &[]).len(), 2);
     }
 
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(told(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
         let silent = HostFacts { hostname: "a".into(), ..HostFacts::default() };
         let lines = told(&silent, &one, &["bbr"]);
-        assert_eq!(lines[0], "conditions found on A: not told; the flows used bbr");
+        assert_eq!(lines[0], "conditions found on A: not reported; the flows used bbr");
         assert!(lines[1].starts_with("conditions found on B: MTU 1500"), "{lines:?}");
     }
 

@@ -269,21 +269,30 @@ impl TrialCoordinator<'_, '_> {
         self.parts.signals.send(signal)
     }
 
-    /// Waits for a signal that `pick` accepts, and returns its result. Other signals belong to an earlier part and
-    /// are dropped.
+    /// Waits for a signal that `pick` accepts, for as long as [`TrialCoordinator::patience`], and returns its result.
+    /// Other signals belong to an earlier part and are dropped.
     pub(crate) fn expect<T>(
         &mut self,
         phase: &'static str,
         pick: impl Fn(TrialSignal) -> Option<T>,
     ) -> Result<T, Error> {
-        let patience = self.patience();
-        let deadline = Instant::now() + patience;
+        self.expect_within(self.patience(), phase, pick)
+    }
+
+    /// Waits as [`TrialCoordinator::expect`] does, but for at most `longest`.
+    pub(crate) fn expect_within<T>(
+        &mut self,
+        longest: Duration,
+        phase: &'static str,
+        pick: impl Fn(TrialSignal) -> Option<T>,
+    ) -> Result<T, Error> {
+        let deadline = Instant::now() + longest;
         while Instant::now() < deadline {
             if let Some(found) = self.tick(TICK)?.and_then(&pick) {
                 return Ok(found);
             }
         }
-        Err(Error::silent(phase, patience))
+        Err(Error::silent(phase, longest))
     }
 
     pub(crate) fn open(&mut self) -> WindowStart {

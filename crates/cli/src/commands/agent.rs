@@ -48,8 +48,9 @@ pub(crate) struct AgentArgs {
     pub(crate) allow_read: Vec<PathBuf>,
     /// With --listen: allow the controller to make, replace and delete files in this folder, and all below it
     ///
-    /// It does not allow to copy them out. The controller learns what a copy has to know of them: names, lengths, times, what
-    /// else a copy keeps of them, and whether their content is one that it has already. Give the option once for each folder.
+    /// It does not let the controller copy them out. The controller learns what a copy has to know of them: names, lengths,
+    /// times, what else a copy keeps of them, and whether their content is one that it has already. Give the option once for
+    /// each folder.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_write: Vec<PathBuf>,
     /// Allow what needs root: programs whose files say so, and copies as root

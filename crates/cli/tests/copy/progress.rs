@@ -1,7 +1,7 @@
 //! The progress of a copy, on a terminal and as JSON Lines.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
@@ -82,6 +82,23 @@ fn a_reader_that_stops_reading_stops_no_copy() {
     // It takes fewer lines than the copy takes seconds.
     rustix::pipe::fcntl_setpipe_size(err.get_ref(), 4096).unwrap();
     assert!(err.by_ref().lines().map_while(Result::ok).any(|line| line.contains("\"begin\"")));
+    let ended = std::thread::spawn(move || run.wait().expect("a child"));
+    assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
+    assert!(ended.join().expect("no panic").success());
+}
+
+/// Nothing is read, from where the files land on.
+#[test]
+fn text_that_nobody_reads_stops_no_copy() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    fs::write(hosts.file("one"), "1").unwrap();
+    let [from, to] = ["one", "dst"].map(|name| hosts.file(name).display().to_string());
+    let (_reader, mut full) = std::io::pipe().unwrap();
+    let room = rustix::pipe::fcntl_getpipe_size(&full).unwrap();
+    full.write_all(&vec![b'.'; room]).unwrap();
+    let mut command = command(&hosts, &[&from, &to]);
+    let mut run = command.stdout(Stdio::null()).stderr(full).spawn().expect("it runs");
     let ended = std::thread::spawn(move || run.wait().expect("a child"));
     assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
     assert!(ended.join().expect("no panic").success());

@@ -17,7 +17,7 @@ pub(super) fn lines(of: &CopyConditions) -> Vec<StyledText> {
     let is_known = hosts.iter().any(|(_, facts)| !facts.conditions.is_empty());
     let is_recorded = !hosts.is_empty() || !of.controls.is_empty();
     if is_recorded && !is_known {
-        lines.push(format!("conditions found: not told{}", conditions::used_words(&of.controls)).into());
+        lines.push(format!("conditions found: not reported{}", conditions::used_words(&of.controls)).into());
     }
     lines
 }
@@ -52,17 +52,20 @@ mod tests {
     #[test]
     fn both_ends_tell_their_settings_and_the_sockets_their_control() {
         let lines = told(host(Some("9000")), host(Some("1500\u{1b}")), &["bbr", "cubic"]);
-        assert!(lines[0].starts_with("conditions found on source: MTU 9000; not told: "), "{lines:?}");
+        assert!(lines[0].starts_with("conditions found on source: MTU 9000; not reported: "), "{lines:?}");
         assert!(lines[0].ends_with("; the flows used bbr, cubic"), "{lines:?}");
-        assert!(lines[1].starts_with("conditions found on target: MTU 1500\\u{1b}; not told: "), "{lines:?}");
+        assert!(
+            lines[1].starts_with("conditions found on target: MTU 1500\\u{1b}; not reported: "),
+            "{lines:?}"
+        );
         let alike = told(host(Some("1500")), host(Some("1500")), &["bbr"]);
         assert!(alike.len() == 1 && alike[0].starts_with("conditions found on both hosts: "), "{alike:?}");
     }
 
     #[test]
     fn what_no_host_told_is_said_and_an_older_record_has_what_its_sockets_told() {
-        assert_eq!(told(host(None), host(None), &[]), ["conditions found: not told"]);
-        assert_eq!(told(None, None, &["bbr"]), ["conditions found: not told; the flows used bbr"]);
+        assert_eq!(told(host(None), host(None), &[]), ["conditions found: not reported"]);
+        assert_eq!(told(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
         assert!(told(None, None, &[]).is_empty());
     }
 }

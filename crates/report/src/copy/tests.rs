@@ -111,7 +111,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "owner of 3 entries",
         "not as asked: dtn2: rcvbuf\\u{1b} is small",
         "encrypted with aes-128-gcm\\u{1b}",
-        "conditions found on both hosts: MTU 9000\\u{1b}; not told: ",
+        "conditions found on both hosts: MTU 9000\\u{1b}; not reported: ",
         "the flows used bbr\\u{1b}",
         "4 of 400 segments were sent again (1.00 %)",
     ] {

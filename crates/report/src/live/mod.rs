@@ -3,6 +3,7 @@
 mod grid;
 mod intervals;
 mod progress_line;
+mod room;
 mod running_ratio;
 mod state;
 mod top;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 pub use grid::GridProgress;
 pub use intervals::IntervalLines;
 pub use progress_line::{ProgressLine, margin, over_the_line};
+pub use room::takes_more;
 pub use state::clock;
 pub use top::top;
 

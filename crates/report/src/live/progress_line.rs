@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::takes_more;
 use crate::OutputCapabilities;
 use crate::block::plain;
 
@@ -78,7 +79,7 @@ impl ProgressLine {
     /// Redraws the line if standard error is a terminal.
     pub fn draw(&self) {
         if self.shared.output.terminal {
-            self.shared.write(&mut self.shared.now.lock(), "");
+            self.shared.show(&mut self.shared.now.lock());
         }
     }
 }
@@ -89,11 +90,17 @@ impl ProgressLineShared {
         let mut now = self.now.lock();
         while !now.over {
             self.ended.wait_for(&mut now, time);
-            match self.output.terminal {
-                true => self.write(&mut now, ""),
-                false => self.log(&mut now),
-            }
+            self.show(&mut now);
         }
+    }
+
+    /// Draws the line again, or prints it into a log, unless a reader has left no room for it: the run goes on, and the
+    /// next line is newer.
+    fn show(&self, now: &mut ProgressLineState) {
+        if !takes_more(&std::io::stderr()) {
+            return;
+        }
+        if self.output.terminal { self.write(now, "") } else { self.log(now) }
     }
 
     fn log(&self, now: &mut ProgressLineState) {
@@ -132,8 +139,9 @@ impl Drop for ProgressLine {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
-        if self.shared.output.terminal {
-            let _ = std::io::stderr().write_all(CLEAR.as_bytes());
+        let mut err = std::io::stderr();
+        if self.shared.output.terminal && takes_more(&err) {
+            let _ = err.write_all(CLEAR.as_bytes());
         }
     }
 }

@@ -4,13 +4,15 @@
 //! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how
 //! much has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver
 //! takes the rest before the next size begins. The limit counts from the first byte, because a sender on a busy host
-//! may begin late. If nothing arrives within the patience and the limit, the sweep fails. Over a transport that may
-//! lose datagrams, a size ends when no more arrive after the sender's report, and its time ends at the last arrival
-//! (jin-yoo-2007, section 3).
+//! may begin late. If nothing arrives within the patience and the limit, the sweep fails. The sender waits for the
+//! next size as long as the receiver may take for this one. Over a transport that may lose datagrams, a size ends when
+//! no more arrive after the sender's report, and its time ends at the last arrival (jin-yoo-2007, section 3).
 
 mod marks;
 mod receiver;
 mod sender;
+
+use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
@@ -73,9 +75,10 @@ impl WorkloadRunner for SweepWorkload {
         vec![SIZES, COUNT, LIMIT]
     }
 
-    /// Returns an estimate: 60 s for each size. The true duration depends on the path.
+    /// Returns an estimate: 60 s for each size, or the limit if it is longer. The true duration depends on the path.
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
-        Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
+        let each = LIMIT.time(parameters).max(Nanos::secs(60));
+        each.times(SIZES.sizes(parameters).len() as u64)
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
@@ -103,6 +106,20 @@ struct SweepPart {
     limit: Nanos,
 }
 
+impl SweepPart {
+    /// Returns how long the receiver waits for the first data of the part: the patience or the part's limit, whichever
+    /// is longer. A sender may get no processor for longer than that limit.
+    fn longest_wait(&self, patience: Duration) -> Duration {
+        patience.max(self.limit.into())
+    }
+
+    /// Returns how long the receiver may take for the part: until the first data, until it cuts the part, until it
+    /// hears how much was sent, and until that has arrived. The sender may have handed all to its socket at once.
+    fn longest_take(&self, patience: Duration) -> Duration {
+        self.longest_wait(patience) + Duration::from(self.limit) + 2 * patience
+    }
+}
+
 /// Returns the parts of a sweep: one for each size, after a warm-up if one is requested. The warm-up sends the first
 /// size until its time is over.
 fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
@@ -116,4 +133,17 @@ fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
     });
     let sized = |&size: &Bytes| SweepPart { size, total: Bytes(size.0 * count), warm_up: false, limit };
     warm_up.into_iter().chain(sizes.iter().map(sized)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_may_last_for_the_limit_of_each_size() {
+        let lasts =
+            |limit| SweepWorkload.lasts(&within(limit, 1, &[Bytes(1), Bytes(2)]).parameters, Nanos(0));
+        assert_eq!(lasts(Nanos::secs(10)), Nanos::secs(120));
+        assert_eq!(lasts(Nanos::secs(600)), Nanos::secs(1200));
+    }
 }

@@ -112,13 +112,8 @@ fn check_figure(
     if reached.moved_bytes > Bytes(0) || were_lost {
         return Ok(());
     }
-    Err(Error::silent("while this end waited for the first data of a size", longest_wait(trial, part)))
-}
-
-/// Returns how long the receiver waits for the first data of a part: the patience or the part's limit, whichever is
-/// longer. A sender may get no processor for longer than that limit.
-fn longest_wait(trial: &TrialCoordinator<'_, '_>, part: &SweepPart) -> Duration {
-    trial.patience().max(part.limit.into())
+    let waited = part.longest_wait(trial.patience());
+    Err(Error::silent("while this end waited for the first data of a size", waited))
 }
 
 /// Waits until a part has arrived or is cut. Returns the part's result, and the total of bytes that the peer has sent
@@ -129,7 +124,7 @@ fn come(
     marks: &ByteMarks,
     start: u64,
 ) -> Result<(SweepPoint, Option<u64>), Error> {
-    let latest = Instant::now() + longest_wait(trial, part);
+    let latest = Instant::now() + part.longest_wait(trial.patience());
     let mut silence = SilenceTimer::new(trial);
     let mut said = None;
     loop {

@@ -51,9 +51,10 @@ fn lead(
 ) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
     let mut window_start = None;
+    let mut longest = trial.patience();
     for (number, part) in plan.iter().enumerate() {
         let number = number as u64;
-        trial.expect("while it got ready for the next size", |said| {
+        trial.expect_within(longest, "while it got ready for the next size", |said| {
             (said == TrialSignal::Ready(number)).then_some(())
         })?;
         if !part.warm_up && window_start.is_none() {
@@ -63,8 +64,11 @@ fn lead(
         channels.orders.send(*part).map_err(|_| Error::Worker)?;
         let sent = await_sent(&mut trial, &channels, cut)?;
         trial.say(TrialSignal::Sent(sent))?;
+        longest = part.longest_take(trial.patience());
     }
-    trial.expect("while it took the last bytes", |said| (said == TrialSignal::Closed).then_some(()))?;
+    trial.expect_within(longest, "while it took the last bytes", |said| {
+        (said == TrialSignal::Closed).then_some(())
+    })?;
     let window_start = window_start.expect("a sweep has a size (checked)");
     trial.close(&window_start)
 }

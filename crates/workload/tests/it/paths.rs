@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use landspeed_lab::topology::{Lab, LabHost};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
-    DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, TrialSpec, ZeroCopyCounts,
+    DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, SweepPoint, TrialSpec,
+    ZeroCopyCounts,
 };
 use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};
 use landspeed_workload::{Error, NullWatch, WatchTargets, WindowWatch, stream, sweep};
@@ -78,6 +79,25 @@ fn large_datagrams_are_cut_into_fragments_and_small_ones_played_with() {
         assert!(client.latency.iter().all(|histogram| histogram.count() > 0), "{at}");
         assert_eq!(server.get::<SweepDatagrams>().0.len() + client.latency.len(), 4);
     }
+}
+
+/// The sender hands all to its socket at once, and then waits for the receiver.
+#[test]
+fn a_size_that_takes_longer_than_the_patience_to_arrive_is_whole() {
+    let test = "a_size_that_takes_longer_than_the_patience_to_arrive_is_whole";
+    let Some(lab) = joined(test) else { return };
+    let (a, _) = hosts(&lab);
+    let shaped = "root tbf rate 160kbit burst 20kb limit 2mb";
+    run(&format!("tc -n {} qdisc replace dev {} {shaped}", a.netns, a.device));
+    let mut spec = spec(sweep::within(Nanos::secs(60), 10, &[Bytes(20_000)]));
+    (spec.warm_up_ns, spec.patience_ns) = (Nanos(0), Nanos::secs(4));
+    set(&mut spec, &[("sndbuf", "212992")]);
+    let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
+    client.expect("client");
+    let server = server.expect("server");
+    let point = &server.get::<Vec<SweepPoint>>()[0];
+    assert_eq!(point.moved_bytes, Bytes(200_000));
+    assert!(point.took_ns > Nanos::secs(4), "the link is not slow: {point:?}");
 }
 
 #[test]

@@ -109,6 +109,9 @@ impl<'s> KillStudy<'s> {
                 }
             }
             let ended = copy.end()?;
+            if is_late {
+                copy.ensure_succeeded(ended).context("a copy failed that was not interrupted")?;
+            }
             left -= 1;
             if !is_late || left == 0 || self.stop.load(Ordering::Relaxed) {
                 return Ok(StruckCopy { point: Some(point), is_late, ended });

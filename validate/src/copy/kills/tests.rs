@@ -95,12 +95,23 @@ fn what_is_killed_at_a_call_leaves_no_part_and_is_completed() {
         is_fine(&study.judged(Interruption::Target, which, struck).unwrap());
     }
     is_fine(&study.round(Interruption::All, which, &mut random).unwrap());
+    fails_with_a_copy_that_fails_by_itself(&site, &study);
     study.set_hosts().unwrap();
     // The copy of these few files may end before the kill.
     let tuned = study.round(Interruption::Tuned, which, &mut random).unwrap();
     is_fine(&Round { is_late: false, ..tuned });
     let journals = std::fs::read_dir(site.source().with_file_name("state/journal")).expect("it was used");
     assert_eq!(journals.count(), 0, "nothing is left to restore");
+}
+
+/// No kill was too late for such a copy.
+fn fails_with_a_copy_that_fails_by_itself(site: &Site, study: &KillStudy<'_>) {
+    let away = site.source().with_file_name("away");
+    std::fs::rename(site.source(), &away).unwrap();
+    let never = Point { number: 60_000, ..point(CallSide::Entry) };
+    let error = study.killed(Interruption::Target, never).map(drop).unwrap_err();
+    std::fs::rename(&away, site.source()).unwrap();
+    assert!(format!("{error:#}").contains("there is no such file or folder"), "{error:#}");
 }
 
 fn is_fine(round: &Round) {

@@ -1,14 +1,17 @@
 //! A copy of whose processes strace(1) traces some: it counts their system calls, or stops one of them at one call.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
 use tempfile::NamedTempFile;
 
 use super::gate::Gate;
@@ -25,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(2);
 
 pub(super) struct TracedCopy {
     copy: Child,
+    /// What the copy prints.
+    output: NamedTempFile,
     /// In the order of [`CopyProcess::ALL`].
     handles: Vec<OwnedFd>,
     tracers: Vec<Tracer>,
@@ -41,7 +46,10 @@ impl TracedCopy {
         // An agent of a copy before would be taken for one of this copy.
         site.wait_for_agents(ENDED)?;
         gate.shut()?;
-        let copy = site.command(&COPY.replace("GATE", &gate.program().display().to_string())).spawn()?;
+        let output = NamedTempFile::new()?;
+        let mut command = site.command(&COPY.replace("GATE", &gate.program().display().to_string()));
+        let printed = output.reopen()?;
+        let copy = command.stdout(printed.try_clone()?).stderr(printed).spawn()?;
         let mut pids = [0; 3];
         for (pid, process) in pids.iter_mut().zip(CopyProcess::ALL) {
             let first = |word: &str| Ok(site.pids(0, word)?.first().map(|pid| pid.cast_signed()));
@@ -59,7 +67,7 @@ impl TracedCopy {
         };
         let tracers = traces.iter().map(attach).collect::<Result<Vec<Tracer>>>()?;
         gate.open()?;
-        Ok(TracedCopy { copy, handles, tracers })
+        Ok(TracedCopy { copy, output, handles, tracers })
     }
 
     /// Waits until the traced process is at its point. Returns false if the copy ends without.
@@ -89,8 +97,8 @@ impl TracedCopy {
         }
     }
 
-    /// Waits for the end of a copy that was interrupted.
-    pub(super) fn end(mut self) -> Result<ExitStatus> {
+    /// Waits for the end of a copy that was interrupted, or that was over before.
+    pub(super) fn end(&mut self) -> Result<ExitStatus> {
         let ended = wait(&mut self.copy, ENDED)?;
         self.tracers.iter_mut().try_for_each(Tracer::end)?;
         Ok(ended)
@@ -99,10 +107,19 @@ impl TracedCopy {
     /// Waits for the end of a copy, and returns what strace has printed of each traced process.
     pub(super) fn traces(mut self) -> Result<Vec<String>> {
         let ended = wait(&mut self.copy, LONGEST)?;
-        ensure!(ended.success(), "a traced copy: {ended}");
+        self.ensure_succeeded(ended)?;
         self.tracers.iter_mut().try_for_each(Tracer::end)?;
         let printed = |tracer: &Tracer| fs::read_to_string(tracer.output.path());
         self.tracers.iter().map(|tracer| printed(tracer).context("read what strace prints")).collect()
+    }
+
+    /// Returns an error with what the copy has printed if it has failed.
+    pub(super) fn ensure_succeeded(&self, ended: ExitStatus) -> Result<()> {
+        if ended.success() {
+            return Ok(());
+        }
+        let printed = fs::read(self.output.path()).context("read what a copy prints")?;
+        bail!("a traced copy: {ended}: {}", String::from_utf8_lossy(&printed).trim())
     }
 }
 
@@ -120,6 +137,7 @@ impl Tracer {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-qq", "-s", "0", "-e", "signal=SIGKILL", "-o"]).arg(output.path());
         strace.args(options).args(["-p", &pid.to_string()]);
+        end_with_this_thread(&mut strace);
         let strace = strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let mut tracer = Tracer { strace, output, tail: Vec::new() };
         let id = tracer.strace.id();
@@ -158,6 +176,14 @@ impl Drop for Tracer {
     }
 }
 
+/// Lets a command end with the thread that starts it, also if this process is killed: strace would hold a thread at its
+/// point for minutes. What it traces then goes on.
+fn end_with_this_thread(command: &mut Command) {
+    let ask = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
+    // SAFETY: the hook makes a single system call.
+    unsafe { command.pre_exec(ask) };
+}
+
 /// Returns a handle of a process, by which no later one with the same number is killed.
 fn handle(pid: i32) -> Result<OwnedFd> {
     let pid = Pid::from_raw(pid).context("no process has this number")?;
@@ -183,5 +209,27 @@ fn soon<T>(look: impl Fn() -> Result<Option<T>>) -> Result<T> {
         }
         ensure!(Instant::now() < end, "nothing in {STARTED:?}");
         thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::site::shell;
+
+    #[test]
+    fn strace_ends_with_the_thread_that_started_it() {
+        let traces = shell("strace -o /dev/null true 2> /dev/null").is_ok();
+        if !traces || !rustix::process::geteuid().is_root() {
+            return eprintln!("SKIP: strace may trace no process here");
+        }
+        let mut traced = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = traced.id().cast_signed();
+        let tracer = thread::spawn(move || Tracer::attach(pid, &[])).join().unwrap();
+        let program = tracer.as_ref().map(|tracer| format!("/proc/{}/exe", tracer.strace.id()));
+        let is_over = program.map(|program| soon(|| Ok(fs::metadata(&program).is_err().then_some(()))));
+        traced.kill().unwrap();
+        traced.wait().unwrap();
+        assert!(is_over.expect("it attaches").is_ok());
     }
 }

@@ -21,7 +21,8 @@ use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use super::MeasureArgs;
 use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
-use crate::failure::{TooNoisy, in_one_line, void};
+use crate::exit::Exit;
+use crate::failure::{StatusError, in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls};
 use crate::output::{agree, can_agree, usage};
@@ -218,7 +219,8 @@ fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result
     };
     let said = landspeed_report::gate(&forecast, &cell, stolen);
     if !forecast.can_decide() {
-        return Err(TooNoisy(format!("{said}; --anyway measures without a look at the machine")).into());
+        let why = format!("{said}; --anyway measures without a look at the machine");
+        return Err(StatusError::new(Exit::TooNoisy, why).into());
     }
     eprintln!("landspeed: {said}");
     Ok(())

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use landspeed_record::{CopyProgressFigures, PathBytes};
+use landspeed_report::live::takes_more;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CopyPlaces;
-use crate::output::takes_more;
 
 /// The largest number of sources that a line names: it is to fit into a pipe.
 const MOST_SOURCES: usize = 100;

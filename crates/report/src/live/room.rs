@@ -1,0 +1,29 @@
+//! Whether a stream has room for more.
+
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
+pub fn takes_more(stream: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::OUT)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_takes_no_more() {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let mut bytes = 0;
+        while takes_more(&writer) {
+            bytes += writer.write(&[7; 512]).unwrap();
+        }
+        reader.read_exact(&mut vec![0; bytes]).unwrap();
+        assert!(bytes >= 512 && takes_more(&writer));
+    }
+}
