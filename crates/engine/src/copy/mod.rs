@@ -2,6 +2,7 @@
 
 mod choose;
 mod compare;
+mod condition_changes;
 mod conditions;
 mod landing;
 mod named;
@@ -164,6 +165,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
         return Err(stopped(pair));
     };
     let ended = Instant::now();
+    hosts.borrow_mut().ask_last();
     hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().find_map(outcome) {
