@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::Side;
 use crate::units::Nanos;
 
-/// A setting that decides figures, and that another program changed while a run went on.
+/// A condition of a host that changed while a run went on, and that landspeed did not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
     /// The host that has it. Of a copy, host A is the source.
     pub side: Side,
-    /// Its name in the table of knobs.
+    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated.
     pub knob: String,
     /// Its value before; null if it could not be read.
     pub before: Option<String>,

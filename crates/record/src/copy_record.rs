@@ -209,7 +209,7 @@ pub struct CopyConditions {
     pub target_facts: Option<HostFacts>,
     /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
     pub controls: BTreeSet<String>,
-    /// What other programs changed of these settings while it ran, in the order in which it was seen.
+    /// What changed of the conditions while it ran, other than by landspeed, in the order in which it was seen.
     pub condition_changes: Vec<ConditionChange>,
     /// What disturbed it: time that the hypervisor took, and a processor quota, one line each.
     pub disturbed: Vec<String>,

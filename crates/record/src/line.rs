@@ -343,7 +343,7 @@ pub enum Line {
     CopyDecision(Box<CopyDecision>),
     /// What a copy has shown while what was named to hold it was slowed.
     CopySlowed(Box<CopySlowed>),
-    /// A setting that decides figures, and that another program changed while a copy ran.
+    /// A condition of a host that changed while a copy ran, and that landspeed did not change.
     ConditionChange(Box<ConditionChange>),
     /// The end of a copy.
     CopyEnd(Box<CopyEnd>),

@@ -8,6 +8,9 @@ use crate::block::{ReportSection, StyledText};
 use crate::conditions::{self, NamedHost};
 use crate::{counted, safe};
 
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
 /// Returns the lines of conditions of a copy, as those of other commands, and what changed meanwhile. None for a record that
 /// has none.
 pub fn condition_lines(of: &CopyConditions) -> Vec<String> {
@@ -37,19 +40,21 @@ fn changes(all: &[ConditionChange]) -> impl Iterator<Item = String> {
     of_setting.into_values().filter_map(|changes| change_words(&changes))
 }
 
-/// Returns "tso at the target changed from on to off between 30 s and 60 s, and 2 times more until 120 s".
+/// Returns "tso at the target changed from on to off between 30 s and 60 s, and 2 times more until 120 s". Between whole
+/// seconds lies the whole time in which it may have changed.
 fn change_words(changes: &[&ConditionChange]) -> Option<String> {
     let (first, more) = changes.split_first()?;
     let end = if first.side == Side::A { "source" } else { "target" };
     let [before, after] =
         [&first.before, &first.after].map(|value| safe(value.as_deref().unwrap_or("unreadable")));
+    let until = |change: &ConditionChange| change.until_ns.0.div_ceil(SECOND);
     let again =
-        more.last().map(|last| format!(", and {} more until {}", counted(more.len(), "time"), last.until_ns));
+        more.last().map(|last| format!(", and {} more until {} s", counted(more.len(), "time"), until(last)));
     Some(format!(
-        "{} at the {end} changed from {before} to {after} between {} and {}{}",
+        "{} at the {end} changed from {before} to {after} between {} s and {} s{}",
         safe(&first.knob),
-        first.since_ns,
-        first.until_ns,
+        first.since_ns.0 / SECOND,
+        until(first),
         again.unwrap_or_default()
     ))
 }
@@ -107,20 +112,22 @@ mod tests {
 
     #[test]
     fn each_setting_that_changed_has_a_line_with_its_end_and_the_times() {
-        let condition_changes = vec![
+        let mut condition_changes = vec![
             change(Side::B, "tso", ["on", "off"], 60),
             change(Side::B, "congestion-control", ["cubic", "bbr\u{1b}"], 30),
             change(Side::A, "tso", ["on", ""], 30),
             change(Side::B, "tso", ["off", "on"], 90),
             change(Side::B, "tso", ["on", "off"], 120),
         ];
+        (condition_changes[2].since_ns, condition_changes[2].until_ns) =
+            (Nanos(40_100), Nanos::millis(12_300));
         let disturbed = vec!["a quota throttled\u{1b} it".to_owned()];
         let lines =
             condition_lines(&CopyConditions { condition_changes, disturbed, ..CopyConditions::default() });
         assert_eq!(
             lines,
             [
-                "tso at the source changed from on to unreadable between 30 s and 60 s",
+                "tso at the source changed from on to unreadable between 0 s and 13 s",
                 "congestion-control at the target changed from cubic to bbr\\u{1b} between 30 s and 60 s",
                 "tso at the target changed from on to off between 60 s and 90 s, and 2 times more until 150 s",
                 "a quota throttled\\u{1b} it",
