@@ -79,7 +79,7 @@ impl<'a> CopyHosts<'a> {
     pub(super) fn step(&mut self) -> Vec<Line> {
         let elapsed = self.begun.elapsed();
         if elapsed >= self.next {
-            self.next = elapsed + AGAIN.max(elapsed / PART);
+            self.next = due_after(elapsed);
             self.ask_again();
         }
         Side::BOTH.into_iter().flat_map(|side| self.lines(side, Duration::ZERO)).collect()
@@ -225,8 +225,30 @@ impl<'a> CopyHosts<'a> {
     }
 }
 
+/// Returns when the next question is due, as time since the beginning, after one at this time.
+fn due_after(elapsed: Duration) -> Duration {
+    elapsed + AGAIN.max(elapsed / PART)
+}
+
 fn question(pair: &Pair<'_>, side: Side) -> Option<Question> {
     let at = Instant::now();
     let pending = pair.host(side).ask_conditions(pair.path.link(side)).ok()?;
     Some(Question { at, pending })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_copy_asks_more_and_more_seldom() {
+        let due = |end: Duration| {
+            std::iter::successors(Some(AGAIN), |at| Some(due_after(*at))).take_while(|at| *at < end).count()
+        };
+        let minute = Duration::from_secs(60);
+        assert_eq!((due(minute), due(minute * 10)), (1, 19));
+        let week = due(minute * (7 * 24 * 60));
+        assert!((150..170).contains(&week), "{week}");
+        assert!(due(minute * (366 * 24 * 60)) < 300);
+    }
 }
