@@ -198,7 +198,8 @@ fn hosts_are_set_while_a_copy_lasts_and_are_as_before_after_it() {
     let (out, err) = text(&done);
     assert!(done.status.success(), "{out}{err}");
     let set = format!(
-        "hosts set for this copy, as {RECORD} has kept it: source dsack=off; target dsack=off, no-metrics-save=on, timestamps=0"
+        "hosts set for this copy, as {RECORD} has kept it: source dsack=off; \
+         target dsack=off, no-metrics-save=on, timestamps=0"
     );
     let restored = "all settings of both hosts read back as before";
     assert!(err.contains(&set) && out.contains(&set) && out.contains(restored), "{out}{err}");
