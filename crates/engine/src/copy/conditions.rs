@@ -106,10 +106,10 @@ impl<'a> CopyHosts<'a> {
     pub(super) fn finish(mut self) -> Vec<Line> {
         let end = Instant::now() + LAST_WAIT;
         let left = || end.saturating_duration_since(Instant::now());
-        let answered: Vec<Line> = Side::BOTH.into_iter().flat_map(|side| self.lines(side, left())).collect();
-        let speeds = Side::BOTH.into_iter().filter_map(|side| self.speed_line(side, left())).collect();
-        let missed = Side::BOTH.into_iter().filter_map(|side| self.missed(side)).collect();
-        [answered, speeds, missed].concat()
+        let mut lines: Vec<Line> = Side::BOTH.into_iter().flat_map(|side| self.lines(side, left())).collect();
+        lines.extend(Side::BOTH.into_iter().filter_map(|side| self.speed_line(side, left())));
+        lines.extend(Side::BOTH.into_iter().filter_map(|side| self.missed(side)));
+        lines
     }
 
     fn ask_again(&mut self) {
@@ -190,7 +190,7 @@ impl<'a> CopyHosts<'a> {
         let Ok(Reply::Facts { facts }) = answer else { return None };
         let times = [Nanos(0), self.since_the_beginning(at)];
         let link = self.pair.path.link(side);
-        let change = speed_change(self.recorded(side), times, link, [&host.facts, &*facts])?;
+        let change = speed_change(self.recorded(side), times, link, [&host.facts, &facts])?;
         Some(Line::ConditionChange(Box::new(change)))
     }
 
@@ -237,18 +237,4 @@ fn question(pair: &Pair<'_>, side: Side) -> Option<Question> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_copy_asks_more_and_more_seldom() {
-        let due = |end: Duration| {
-            std::iter::successors(Some(AGAIN), |at| Some(due_after(*at))).take_while(|at| *at < end).count()
-        };
-        let minute = Duration::from_secs(60);
-        assert_eq!((due(minute), due(minute * 10)), (1, 19));
-        let week = due(minute * (7 * 24 * 60));
-        assert!((150..170).contains(&week), "{week}");
-        assert!(due(minute * (366 * 24 * 60)) < 300);
-    }
-}
+mod tests;
