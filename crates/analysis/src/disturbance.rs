@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_copy_has_the_stolen_time_and_the_quota_of_each_machine() {
         let host = |cpus| HostFacts { cpus, ..host("one", "x", CpuAccounting::Tasks) };
-        let times = |seconds, stolen_ms, quota_ms| CopyHostTimes {
+        let times = |seconds, stolen_ms: u64, quota_ms| CopyHostTimes {
             observed_ns: Nanos::secs(seconds),
             stolen_ns: CpuNanos(stolen_ms * 1_000_000),
             quota_ns: Nanos::millis(quota_ms),
