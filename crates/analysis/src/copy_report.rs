@@ -4,11 +4,12 @@
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{
     COPY_FORMAT, CopyConditions, CopyCounts, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan,
-    CopyReport, CopyRoute, CopyTimes, Line, PathBytes, Record, RecordKind, Side, WrongKind,
+    CopyReport, CopyRoute, CopyStages, CopyTimes, Line, PathBytes, Record, RecordKind, Side, WrongKind,
 };
 
 use crate::copy_disk::copy_disks;
 use crate::copy_held;
+use crate::disturbance::over_copy;
 
 /// Returns what the copy of a record came to, and what held it. `path` names the record in errors.
 ///
@@ -24,12 +25,17 @@ pub fn copy_report(record: &Record, path: &str) -> Result<CopyReport, WrongKind>
     };
     let decisions = lines_of!(record, Line::CopyDecision(decision) => &**decision).cloned().collect();
     let slowed = lines_of!(record, Line::CopySlowed(slowed) => &**slowed).next_back().cloned();
-    Ok(CopyReport { decisions, slowed, conditions: conditions(record), ..report(plan, end, cut_off) })
+    let conditions = conditions(record, &end.stages);
+    Ok(CopyReport { decisions, slowed, conditions, ..report(plan, end, cut_off) })
 }
 
-fn conditions(record: &Record) -> CopyConditions {
+fn conditions(record: &Record, stages: &CopyStages) -> CopyConditions {
     let [source_facts, target_facts] = Side::BOTH.map(|side| record.host(side).cloned());
-    CopyConditions { source_facts, target_facts, controls: record.controls() }
+    let ends = [(&source_facts, &stages.source_host), (&target_facts, &stages.target_host)];
+    let known = ends.into_iter().filter_map(|(facts, times)| Some((facts.as_ref()?, times)));
+    let disturbed = over_copy(known);
+    let condition_changes = lines_of!(record, Line::ConditionChange(change) => &**change).cloned().collect();
+    CopyConditions { source_facts, target_facts, controls: record.controls(), condition_changes, disturbed }
 }
 
 /// Returns the plan of a copy; `None` if the record has none that can be read.
@@ -122,8 +128,8 @@ pub fn copy_intervals(record: &Record) -> Vec<CopyInterval> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use landspeed_record::units::Bytes;
-    use landspeed_record::{CopyCount, CopyHold, CopyStage, CopyStages, CopyTurn, HostFacts};
+    use landspeed_record::units::{Bytes, CpuNanos};
+    use landspeed_record::{ConditionChange, CopyCount, CopyHold, CopyStage, CopyTurn, HostFacts};
 
     use super::*;
 
@@ -185,6 +191,31 @@ mod tests {
         assert_eq!(found.controls, BTreeSet::from(["bbr", "cubic"].map(str::to_owned)));
         let older = copy_report(&record(Vec::new()), "x").expect("a report").conditions;
         assert_eq!(older, CopyConditions::default());
+    }
+
+    #[test]
+    fn what_changed_is_reported_also_of_a_copy_without_an_end() {
+        let change = ConditionChange {
+            side: Side::B,
+            knob: "tso".to_owned(),
+            before: Some("on".to_owned()),
+            after: Some("off".to_owned()),
+            since_ns: Nanos::secs(30),
+            until_ns: Nanos::secs(60),
+        };
+        let facts = HostFacts { hostname: "dtn2".to_owned(), cpus: 2, ..HostFacts::default() };
+        let mut last = moment(10, 700);
+        last.stages.target_host.observed_ns = Nanos::secs(10);
+        last.stages.target_host.stolen_ns = CpuNanos(2_000_000_000);
+        let lines = vec![
+            Line::Host { side: Side::B, facts: Box::new(facts) },
+            Line::CopyMoment(Box::new(last)),
+            Line::ConditionChange(Box::new(change.clone())),
+        ];
+        let found = copy_report(&record(lines), "x").expect("a report").conditions;
+        assert_eq!(found.condition_changes, [change]);
+        let stolen = "the hypervisor took processor time from dtn2, 10 % of its processors";
+        assert_eq!(found.disturbed, [stolen]);
     }
 
     #[test]

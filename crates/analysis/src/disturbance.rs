@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{CpuAccounting, CpuUsage, HostFacts, LinkCounters, Throttling};
+use landspeed_record::{CopyHostTimes, CpuAccounting, CpuUsage, HostFacts, LinkCounters, Throttling};
 
 use crate::figures::{cores_used, own_cores};
 use crate::trial_ends::{BothEnds, TrialEnd};
@@ -16,6 +16,8 @@ const LEAST: f64 = 0.05;
 const LEAST_OTHERS: f64 = 0.10;
 /// The unit of /proc/stat: each of them is charged whole to one class.
 const TICK: Nanos = Nanos::millis(10);
+/// The shortest copy of which disturbances are reported. The kernel accounts for stolen time in large steps.
+const LEAST_COPY: Nanos = Nanos::secs(1);
 
 /// The kinds of disturbance, in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +70,29 @@ pub(crate) fn over_trials<'a>(trials: impl Iterator<Item = BothEnds<'a>>) -> Vec
     all.iter().map(line).collect()
 }
 
+/// Returns a line for each disturbance of a copy that its hosts have counted: stolen time and a processor quota. They do
+/// not tell other programs from kernel threads that work for the copy, and count neither heat nor carriers.
+pub(crate) fn over_copy<'a>(ends: impl Iterator<Item = (&'a HostFacts, &'a CopyHostTimes)>) -> Vec<String> {
+    let mut found = Disturbances::new();
+    for (host, times) in ends.filter(|(_, times)| times.observed_ns >= LEAST_COPY) {
+        let whole = times.observed_ns.times(u64::from(host.cpus));
+        let stolen = Nanos(times.stolen_ns.0).share_of(whole);
+        add(&mut found, &host.hostname, DisturbanceKind::Stolen, stolen);
+        add(&mut found, &host.hostname, DisturbanceKind::Quota, times.quota_share());
+    }
+    found.into_iter().map(line).collect()
+}
+
 impl DisturbanceKind {
+    /// Returns the least amount that is reported.
+    fn least(self) -> f64 {
+        match self {
+            DisturbanceKind::OtherPrograms => LEAST_OTHERS,
+            DisturbanceKind::Stolen | DisturbanceKind::Heat | DisturbanceKind::Quota => LEAST,
+            DisturbanceKind::Carrier => 1.0,
+        }
+    }
+
     fn words(self, place: &str) -> String {
         match self {
             DisturbanceKind::OtherPrograms => format!("other programs ran on {place}"),
@@ -92,27 +116,30 @@ impl DisturbanceKind {
 fn found(pairs: &[BothEnds<'_>]) -> Disturbances {
     let ends: Vec<TrialEnd<'_>> = pairs.iter().flat_map(TrialEnd::of).collect();
     let mut found = Disturbances::new();
-    let mut report = |place: &str, kind, amount: f64, least: f64| {
-        if amount >= least {
-            let known = found.entry((place.to_owned(), kind)).or_insert(amount);
-            *known = known.max(amount);
-        }
-    };
+    let mut report = |place: &str, kind, amount| add(&mut found, place, kind, amount);
     for TrialEnd { outcome, host } in &ends {
         let (cpu, held) = (outcome.observed.get::<CpuUsage>(), outcome.observed.get::<Throttling>());
         let (name, held_for) = (&host.hostname, |time: Nanos| time.share_of(held.window_ns).min(1.0));
-        report(name, DisturbanceKind::Stolen, cpu.steal_share(), LEAST);
-        report(name, DisturbanceKind::Heat, held_for(held.heat_ns), LEAST);
-        report(name, DisturbanceKind::Quota, held_for(held.quota_ns), LEAST);
+        report(name, DisturbanceKind::Stolen, cpu.steal_share());
+        report(name, DisturbanceKind::Heat, held_for(held.heat_ns));
+        report(name, DisturbanceKind::Quota, held_for(held.quota_ns));
         for link in outcome.observed.get::<Vec<LinkCounters>>() {
             let place = format!("the link {} of {name}", link.link);
-            report(&place, DisturbanceKind::Carrier, link.carrier_changes as f64, 1.0);
+            report(&place, DisturbanceKind::Carrier, link.carrier_changes as f64);
         }
     }
     for (host, share) in others(&ends) {
-        report(&host.hostname, DisturbanceKind::OtherPrograms, share, LEAST_OTHERS);
+        report(&host.hostname, DisturbanceKind::OtherPrograms, share);
     }
     found
+}
+
+/// Adds an amount, if it is reported and no larger one is known.
+fn add(found: &mut Disturbances, place: &str, kind: DisturbanceKind, amount: f64) {
+    if amount >= kind.least() {
+        let known = found.entry((place.to_owned(), kind)).or_insert(amount);
+        *known = known.max(amount);
+    }
 }
 
 /// Returns the share of each machine's processors that tasks other than the measurement's own and landspeed's own link
@@ -226,6 +253,27 @@ mod tests {
             ["other programs ran on one, 38 % of its processors"],
             "both ends report the same link"
         );
+    }
+
+    #[test]
+    fn a_copy_has_the_stolen_time_and_the_quota_of_each_machine() {
+        let host = |cpus| HostFacts { cpus, ..host("one", "x", CpuAccounting::Tasks) };
+        let times = |seconds, stolen_ms: u64, quota_ms| CopyHostTimes {
+            observed_ns: Nanos::secs(seconds),
+            stolen_ns: CpuNanos(stolen_ms * 1_000_000),
+            quota_ns: Nanos::millis(quota_ms),
+            ..CopyHostTimes::default()
+        };
+        let told = |cpus, ends: [CopyHostTimes; 2]| {
+            let host = host(cpus);
+            over_copy(ends.iter().map(|times| (&host, times)))
+        };
+        let stolen = "the hypervisor took processor time from one, 10 % of its processors";
+        let quota = "a processor quota throttled programs on one, 25 % of the time";
+        // Both ends are of one machine.
+        assert_eq!(told(2, [times(10, 2_000, 2_500), times(10, 1_900, 0)]), [stolen, quota]);
+        assert!(told(2, [times(10, 900, 400), times(0, 900, 400)]).is_empty(), "little, and a short copy");
+        assert!(told(0, [times(10, 2_000, 0), times(10, 0, 0)]).is_empty(), "their number is not known");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 mod against;
 #[path = "copy/choose.rs"]
 mod choose;
+#[path = "copy/conditions.rs"]
+mod conditions;
 #[path = "copy/keep.rs"]
 mod keep;
 #[path = "copy/links_and_holes.rs"]

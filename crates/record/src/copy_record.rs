@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BitRate, Nanos};
 use crate::{
-    CopyChoice, CopyCounts, CopyDecision, CopyDiskTimes, CopyDiskUse, CopyEndTimes, CopyHeld,
-    CopyHostSettings, CopyHostTimes, CopyKept, CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes,
-    CopySlowed, CopyStage, CopyStageTimes, CopyTimes, HostFacts, PathBytes, RestoreOutcome, Settings,
+    ConditionChange, CopyChoice, CopyCounts, CopyDecision, CopyDiskTimes, CopyDiskUse, CopyEndTimes,
+    CopyHeld, CopyHostSettings, CopyHostTimes, CopyKept, CopyNetworkTimes, CopyOutcome, CopyPath,
+    CopyRelayTimes, CopySlowed, CopyStage, CopyStageTimes, CopyTimes, HostFacts, PathBytes, RestoreOutcome,
+    Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -198,7 +199,7 @@ pub struct CopyRoute {
     pub is_relayed: bool,
 }
 
-/// The conditions of a copy: the settings of both ends that decide its figures.
+/// The conditions of a copy: the settings of both ends that decide its figures, and what happened to it from outside.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyConditions {
@@ -208,6 +209,10 @@ pub struct CopyConditions {
     pub target_facts: Option<HostFacts>,
     /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
     pub controls: BTreeSet<String>,
+    /// What changed of the conditions while it ran, other than by landspeed, in the order in which it was seen.
+    pub condition_changes: Vec<ConditionChange>,
+    /// What disturbed it: time that the hypervisor took, and a processor quota, one line each.
+    pub disturbed: Vec<String>,
 }
 
 /// What a copy came to, and what held it.

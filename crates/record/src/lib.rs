@@ -17,6 +17,7 @@
 mod candidate;
 mod cell;
 mod compare;
+mod condition_change;
 mod copy;
 mod copy_choice;
 mod copy_disk;
@@ -63,6 +64,7 @@ pub use compare::{
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
     SenderPart, ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
+pub use condition_change::ConditionChange;
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
     CopyFailure, CopyFailureKind, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind,

@@ -4,9 +4,9 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, CopyDecision, CopyEnd, CopyMoment, CopyPlan, CopySlowed, CopyTurn, Grid, GridEndReason,
-    GridTrial, HostFacts, KnobState, PathCost, ProgramMetric, RecordSequence, Side, StepSummary, Study,
-    StudyRun, Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, ConditionChange, CopyDecision, CopyEnd, CopyMoment, CopyPlan, CopySlowed, CopyTurn,
+    Grid, GridEndReason, GridTrial, HostFacts, KnobState, PathCost, ProgramMetric, RecordSequence, Side,
+    StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
 /// The first line of every record.
@@ -343,6 +343,8 @@ pub enum Line {
     CopyDecision(Box<CopyDecision>),
     /// What a copy has shown while what was named to hold it was slowed.
     CopySlowed(Box<CopySlowed>),
+    /// A condition of a host that changed while a copy ran, and that landspeed did not change.
+    ConditionChange(Box<ConditionChange>),
     /// The end of a copy.
     CopyEnd(Box<CopyEnd>),
     /// A remark for the reader, for example about a discarded block or a refused knob.

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Runs `landspeed show last ARGS`, and returns what it prints.
-fn shown(hosts: &TestHosts, args: &[&str]) -> String {
+pub(super) fn shown(hosts: &TestHosts, args: &[&str]) -> String {
     let output = hosts.landspeed(&[&["show", "last"], args].concat()).output().expect("it runs");
     let (out, err) = text(&output);
     assert!(output.status.success(), "{args:?}: {out}{err}");

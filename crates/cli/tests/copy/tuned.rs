@@ -169,9 +169,12 @@ fn record_line(line: &str, path: &Value, is_kept: &mut bool) -> Option<String> {
         "step" if !*is_kept && line["summary"]["kept"] == true => {
             *is_kept = true;
             line["candidate"] = line["incumbent"].clone();
-            for (side, name, value) in
-                [("a", "dsack", "off"), ("b", "dsack", "off"), ("b", "no-metrics-save", "on")]
-            {
+            for (side, name, value) in [
+                ("a", "dsack", "off"),
+                ("b", "dsack", "off"),
+                ("b", "no-metrics-save", "on"),
+                ("b", "timestamps", "0"),
+            ] {
                 line["candidate"][side][name] = json!(value);
             }
         }
@@ -195,7 +198,8 @@ fn hosts_are_set_while_a_copy_lasts_and_are_as_before_after_it() {
     let (out, err) = text(&done);
     assert!(done.status.success(), "{out}{err}");
     let set = format!(
-        "hosts set for this copy, as {RECORD} has kept it: source dsack=off; target dsack=off, no-metrics-save=on"
+        "hosts set for this copy, as {RECORD} has kept it: source dsack=off; \
+         target dsack=off, no-metrics-save=on, timestamps=0"
     );
     let restored = "all settings of both hosts read back as before";
     assert!(err.contains(&set) && out.contains(&set) && out.contains(restored), "{out}{err}");
@@ -203,7 +207,14 @@ fn hosts_are_set_while_a_copy_lasts_and_are_as_before_after_it() {
     assert_eq!(fs::read(pair.file("dst/long")).unwrap(), long_content());
     let shown = pair.landspeed(&["show", "last", "--json"]).output().expect("it runs");
     let shown = checked("copy", &text(&shown).0);
-    assert_eq!(shown["tuned"]["target"], json!({"dsack": "off", "no-metrics-save": "on"}), "{shown}");
+    assert_eq!(
+        shown["tuned"]["target"],
+        json!({"dsack": "off", "no-metrics-save": "on", "timestamps": "0"}),
+        "{shown}"
+    );
+    // Timestamps decide figures. The copy has run without them from its beginning to its end.
+    assert_eq!(shown["target_facts"]["conditions"]["timestamps"]["timestamps"], "0", "{shown}");
+    assert_eq!(shown["condition_changes"], json!([]), "{shown}");
     assert_eq!(shown["restored"]["restored"], true, "{shown}");
 }
 

@@ -1,20 +1,46 @@
-//! Asks both ends of a copy for the settings that decide its figures.
+//! Asks both ends of a copy for the settings that decide its figures, and what other programs change of them meanwhile.
 //!
 //! The copy does not wait for the answers: they are taken while it goes on
 //! (docs/decisions/0100-the-conditions-of-a-copy.md).
 
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::PendingReply;
-use landspeed_record::{Line, Side};
+use landspeed_agent::session::{PendingReply, Reply, Request};
+use landspeed_record::units::Nanos;
+use landspeed_record::{ConditionChange, KnobState, Line, Side};
 
-use crate::Pair;
+use super::condition_changes::condition_changes;
+use super::link_speed::speed_change;
+use crate::{Error, Pair};
 
 /// The longest wait for both answers once the copy is over. A host reads these settings in milliseconds.
 const LAST_WAIT: Duration = Duration::from_secs(2);
+/// The least time between two questions.
+const AGAIN: Duration = Duration::from_secs(30);
+/// A long copy asks again after this part of its time: some 160 times in a week.
+const PART: u32 = 20;
+/// A copy that ends sooner asks only once.
+const LEAST_COPY: Duration = Duration::from_secs(1);
+/// The largest number of changes in a record.
+const MOST_CHANGES: usize = 200;
+
+/// A question for the conditions of a host.
+struct Question {
+    at: Instant,
+    pending: PendingReply,
+}
+
+/// The conditions of a host.
+struct Reading {
+    /// When they were asked for.
+    at: Instant,
+    states: Vec<KnobState>,
+}
 
 enum Stage {
-    Asked(PendingReply),
+    /// A question, and the reading before it.
+    Asked(Question, Option<Reading>),
+    Read(Reading),
     /// No answer is expected: the record gets the host without its conditions.
     Untold,
     Over,
@@ -25,46 +51,190 @@ pub(super) struct CopyHosts<'a> {
     pair: &'a Pair<'a>,
     /// The side of the source.
     from: Side,
+    begun: Instant,
+    /// When the next question is due, as time since the beginning.
+    next: Duration,
     /// By side.
     stages: [Stage; 2],
+    /// The number of changes that the record still takes.
+    room: usize,
+    /// The questions for the speed of the links, by side. A long copy has them at its end.
+    probes: [Option<PendingReply>; 2],
 }
 
 impl<'a> CopyHosts<'a> {
     /// Asks both hosts, unless their data are relayed: it is not known which links those take.
     pub(super) fn ask(pair: &'a Pair<'a>, from: Side) -> Self {
+        let begun = Instant::now();
         let stage = |side: Side| match pair.is_relayed() {
             true => Stage::Untold,
-            false => pair.host(side).ask_conditions(pair.path.link(side)).map_or(Stage::Untold, Stage::Asked),
+            false => question(pair, side).map_or(Stage::Untold, |asked| Stage::Asked(asked, None)),
         };
-        CopyHosts { pair, from, stages: Side::BOTH.map(stage) }
+        let stages = Side::BOTH.map(stage);
+        CopyHosts { pair, from, begun, next: AGAIN, stages, room: MOST_CHANGES, probes: [None, None] }
     }
 
-    /// Returns the record's lines for hosts that have answered since the last call, without waiting.
+    /// Asks again if that is due, and returns the record's lines for what hosts have answered since the last call, without
+    /// waiting.
     pub(super) fn step(&mut self) -> Vec<Line> {
-        Side::BOTH.into_iter().filter_map(|side| self.line(side, Duration::ZERO)).collect()
+        let elapsed = self.begun.elapsed();
+        if elapsed >= self.next {
+            self.next = due_after(elapsed);
+            self.ask_again();
+        }
+        Side::BOTH.into_iter().flat_map(|side| self.lines(side, Duration::ZERO)).collect()
+    }
+
+    /// Asks for the conditions at the end of the copy. [`CopyHosts::finish`] takes the answers.
+    pub(super) fn ask_last(&mut self) {
+        let elapsed = self.begun.elapsed();
+        if elapsed >= LEAST_COPY {
+            self.ask_again();
+        }
+        if elapsed >= AGAIN {
+            self.probes = Side::BOTH.map(|side| self.probe(side));
+        }
+    }
+
+    /// Asks a host for the speed of its links, if it was asked for its conditions.
+    fn probe(&self, side: Side) -> Option<PendingReply> {
+        let is_asked = matches!(self.stages[side as usize], Stage::Asked(..));
+        is_asked.then(|| self.pair.host(side).start(&Request::Probe {}).ok()).flatten()
     }
 
     /// Returns the remaining lines for the record of a finished copy.
     pub(super) fn finish(mut self) -> Vec<Line> {
         let end = Instant::now() + LAST_WAIT;
         let left = || end.saturating_duration_since(Instant::now());
-        let told: Vec<Line> = Side::BOTH.into_iter().filter_map(|side| self.line(side, left())).collect();
-        for stage in self.stages.iter_mut().filter(|stage| matches!(stage, Stage::Asked(_))) {
-            *stage = Stage::Untold;
-        }
-        [told, self.step()].concat()
+        let mut lines: Vec<Line> = Side::BOTH.into_iter().flat_map(|side| self.lines(side, left())).collect();
+        lines.extend(Side::BOTH.into_iter().filter_map(|side| self.speed_line(side, left())));
+        lines.extend(Side::BOTH.into_iter().filter_map(|side| self.missed(side)));
+        lines
     }
 
-    fn line(&mut self, side: Side, wait: Duration) -> Option<Line> {
+    fn ask_again(&mut self) {
+        for side in Side::BOTH {
+            // Both ends of a copy within a host have the same conditions.
+            let is_asked = self.room > 0 && (side == self.from || !self.pair.is_one_host());
+            let stage = &mut self.stages[side as usize];
+            *stage = match std::mem::replace(stage, Stage::Over) {
+                Stage::Read(reading) if is_asked => match question(self.pair, side) {
+                    Some(question) => Stage::Asked(question, Some(reading)),
+                    None => Stage::Read(reading),
+                },
+                stage => stage,
+            };
+        }
+    }
+
+    /// Returns the record's lines for what a host answers within `wait`.
+    fn lines(&mut self, side: Side, wait: Duration) -> Vec<Line> {
         let host = self.pair.host(side);
-        let facts = match &self.stages[side as usize] {
-            Stage::Over => return None,
-            Stage::Untold => host.facts.clone(),
-            Stage::Asked(pending) => host.facts_told(&host.poll(pending, wait)?.1),
+        let stage = std::mem::replace(&mut self.stages[side as usize], Stage::Over);
+        let (stage, lines) = match stage {
+            Stage::Untold => (Stage::Over, vec![self.host_line(side, &[])]),
+            Stage::Asked(question, before) => match host.poll(&question.pending, wait) {
+                Some((answered, answer)) => {
+                    let states = host.answered_conditions(answer);
+                    self.read(side, before, [question.at, answered], states)
+                }
+                None => (Stage::Asked(question, before), Vec::new()),
+            },
+            stage => (stage, Vec::new()),
         };
-        self.stages[side as usize] = Stage::Over;
-        // In the record, the source is at side A.
-        let side = if self.from == Side::A { side } else { side.other() };
-        Some(Line::Host { side, facts: Box::new(facts) })
+        self.stages[side as usize] = stage;
+        lines
+    }
+
+    /// Takes a reading that was asked for and answered at these times. A host that answers with an error is asked no more.
+    fn read(
+        &mut self,
+        side: Side,
+        before: Option<Reading>,
+        [at, answered]: [Instant; 2],
+        states: Result<Vec<KnobState>, Error>,
+    ) -> (Stage, Vec<Line>) {
+        match (before, states) {
+            (None, Err(_)) => (Stage::Over, vec![self.host_line(side, &[])]),
+            (Some(_), Err(error)) => (Stage::Over, vec![self.not_read_again(side, &error)]),
+            (None, Ok(states)) => {
+                let line = self.host_line(side, &states);
+                (Stage::Read(Reading { at, states }), vec![line])
+            }
+            (Some(before), Ok(states)) => {
+                let times = [before.at, answered].map(|time| self.since_the_beginning(time));
+                let changes = condition_changes(self.recorded(side), times, [&before.states, &states]);
+                let lines = self.change_lines(changes);
+                (Stage::Read(Reading { at, states }), lines)
+            }
+        }
+    }
+
+    /// Returns the lines for as many changes as the record takes.
+    fn change_lines(&mut self, changes: impl Iterator<Item = ConditionChange>) -> Vec<Line> {
+        let line = |change| Line::ConditionChange(Box::new(change));
+        let mut lines: Vec<Line> = changes.take(self.room).map(line).collect();
+        self.room -= lines.len();
+        if self.room == 0 && !lines.is_empty() {
+            let text =
+                format!("conditions changed {MOST_CHANGES} times: they were not read again after that");
+            lines.push(Line::Note { text });
+        }
+        lines
+    }
+
+    /// Returns the line for a link that has another speed than before the copy, if its host says so within `wait`.
+    fn speed_line(&self, side: Side, wait: Duration) -> Option<Line> {
+        let (host, pending) = (self.pair.host(side), self.probes[side as usize].as_ref()?);
+        let (at, answer) = host.poll(pending, wait)?;
+        let Ok(Reply::Facts { facts }) = answer else { return None };
+        let times = [Nanos(0), self.since_the_beginning(at)];
+        let link = self.pair.path.link(side);
+        let change = speed_change(self.recorded(side), times, link, [&host.facts, &facts])?;
+        Some(Line::ConditionChange(Box::new(change)))
+    }
+
+    /// Returns the line for a host that has not answered; `None` if it has.
+    fn missed(&self, side: Side) -> Option<Line> {
+        match &self.stages[side as usize] {
+            Stage::Asked(_, None) => Some(self.host_line(side, &[])),
+            Stage::Asked(_, Some(_)) => {
+                let silent = self.pair.host(side).silent("conditions", LAST_WAIT);
+                Some(self.not_read_again(side, &silent))
+            }
+            _ => None,
+        }
+    }
+
+    fn host_line(&self, side: Side, states: &[KnobState]) -> Line {
+        let facts = self.pair.host(side).facts_with(states);
+        Line::Host { side: self.recorded(side), facts: Box::new(facts) }
+    }
+
+    fn not_read_again(&self, side: Side, why: &Error) -> Line {
+        Line::Note { text: self.pair.host(side).not_read_again(why) }
+    }
+
+    fn since_the_beginning(&self, time: Instant) -> Nanos {
+        time.saturating_duration_since(self.begun).into()
+    }
+
+    /// Returns the side of a host in the record, which has the source at side A.
+    fn recorded(&self, side: Side) -> Side {
+        if self.from == Side::A { side } else { side.other() }
     }
 }
+
+/// Returns when the next question is due, as time since the beginning, after one at this time.
+fn due_after(elapsed: Duration) -> Duration {
+    elapsed + AGAIN.max(elapsed / PART)
+}
+
+fn question(pair: &Pair<'_>, side: Side) -> Option<Question> {
+    let at = Instant::now();
+    let pending = pair.host(side).ask_conditions(pair.path.link(side)).ok()?;
+    Some(Question { at, pending })
+}
+
+#[cfg(test)]
+mod tests;

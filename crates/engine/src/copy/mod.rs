@@ -2,8 +2,10 @@
 
 mod choose;
 mod compare;
+mod condition_changes;
 mod conditions;
 mod landing;
+mod link_speed;
 mod named;
 mod one_tree;
 mod slow;
@@ -164,6 +166,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
         return Err(stopped(pair));
     };
     let ended = Instant::now();
+    hosts.borrow_mut().ask_last();
     hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().find_map(outcome) {

@@ -8,7 +8,7 @@ use landspeed_record::factor::Condition;
 use landspeed_record::{HostFacts, KnobState, Settings};
 
 use super::Host;
-use super::differences::value_of;
+use super::differences::{differences, value_of};
 use crate::Error;
 
 impl Host {
@@ -17,13 +17,22 @@ impl Host {
         self.start(&Request::Conditions { device: device.to_owned() })
     }
 
-    /// Returns the facts of this host with the conditions that the answer tells. A host that cannot tell them has none.
-    pub(crate) fn facts_told(&self, answer: &Result<Reply, Error>) -> HostFacts {
-        let states: &[KnobState] = match answer {
-            Ok(Reply::Knobs { states }) => states,
-            _ => &[],
-        };
+    /// Returns the states in the answer to [`Host::ask_conditions`].
+    pub(crate) fn answered_conditions(&self, answer: Result<Reply, Error>) -> Result<Vec<KnobState>, Error> {
+        match answer? {
+            Reply::Knobs { states } => Ok(states),
+            _ => Err(self.unexpected("conditions")),
+        }
+    }
+
+    /// Returns the facts of this host with the conditions in these states.
+    pub(crate) fn facts_with(&self, states: &[KnobState]) -> HostFacts {
         HostFacts { conditions: conditions(states), ..self.facts.clone() }
+    }
+
+    /// Returns the line for a host that did not answer when it was asked for its conditions again.
+    pub(crate) fn not_read_again(&self, why: &Error) -> String {
+        format!("{}: conditions were not read again: {why}", self.name)
     }
 
     /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
@@ -31,10 +40,9 @@ impl Host {
     pub(crate) fn moved(&self) -> Vec<String> {
         let now = match self.knobs() {
             Ok(now) => now,
-            Err(error) => return vec![format!("{}: conditions were not read again: {error}", self.name)],
+            Err(error) => return vec![self.not_read_again(&error)],
         };
-        self.differences(&now)
-            .filter(|(before, _)| condition_of(before).is_some())
+        changed_conditions(&self.states, &now)
             .map(|(before, after)| {
                 format!(
                     "{}: another program changed {} from {} to {} during the run: the figures are of both",
@@ -46,6 +54,14 @@ impl Host {
             })
             .collect()
     }
+}
+
+/// Returns each knob that decides figures and whose value in `now` differs from that in `before`, as it was and as it is.
+pub(crate) fn changed_conditions<'s>(
+    before: &'s [KnobState],
+    now: &'s [KnobState],
+) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
+    differences(before, now).filter(|(before, _)| condition_of(before).is_some())
 }
 
 /// Returns the values of the knobs that decide figures, by the name of their condition.

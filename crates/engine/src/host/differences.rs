@@ -1,18 +1,14 @@
-//! How the knobs of a host differ from those at the start.
+//! How the knobs of a host differ from what they were.
 
 use landspeed_knob as knob;
 use landspeed_record::KnobState;
 
-use super::Host;
-
-impl Host {
-    /// Returns each knob whose value in `now` differs from that at the start, as it was and as it is.
-    pub(super) fn differences<'s>(
-        &'s self,
-        now: &'s [KnobState],
-    ) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
-        self.states.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
-    }
+/// Returns each knob whose value in `now` differs from that in `before`, as it was and as it is. Both have the same knobs.
+pub(super) fn differences<'s>(
+    before: &'s [KnobState],
+    now: &'s [KnobState],
+) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
+    before.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
 }
 
 /// Returns the value of a knob in words.

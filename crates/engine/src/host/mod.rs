@@ -6,7 +6,7 @@
 //! | `knobs` | its knobs, and their changes |
 //! | `restore` | how it gets its settings back |
 //! | `conditions` | the settings that decide figures |
-//! | `differences` | how its knobs differ from those at the start |
+//! | `differences` | how its knobs differ from what they were |
 
 mod conditions;
 mod differences;
@@ -22,6 +22,7 @@ use landspeed_record::{HostFacts, KnobState, Settings};
 use self::links::AckLink;
 use crate::Error;
 
+pub(crate) use self::conditions::changed_conditions;
 pub use self::restore::{UndoRequest, UndoneHost};
 
 /// A host with an agent, as the controller sees it.

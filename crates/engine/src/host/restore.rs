@@ -8,7 +8,7 @@ use landspeed_record::factor::FactorScope;
 use landspeed_record::{KnobState, RestoreOutcome};
 
 use super::Host;
-use super::differences::value_of;
+use super::differences::{differences, value_of};
 use super::knobs::time_of;
 use crate::Error;
 
@@ -103,7 +103,7 @@ impl Host {
     /// another program has caused the differences.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
-        for (before, after) in self.differences(now).filter(|(before, _)| self.owns(before)) {
+        for (before, after) in differences(&self.states, now).filter(|(before, _)| self.owns(before)) {
             (restored.restored, restored.left) = (false, is_put_back);
             restored.notes.push(format!("{} was {}, is {}", before.knob, value_of(before), value_of(after)));
         }

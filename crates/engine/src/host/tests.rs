@@ -45,6 +45,10 @@ fn ring_host() -> Host {
     Host::probe(session).expect("it answers")
 }
 
+fn state(knob: &str, value: Option<&str>) -> KnobState {
+    KnobState { knob: knob.into(), value: value.map(str::to_owned), ..KnobState::default() }
+}
+
 #[test]
 fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
     let mut host = ring_host();
@@ -58,11 +62,6 @@ fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
 
 #[test]
 fn conditions_are_the_values_that_decide_figures() {
-    let state = |knob: &str, value: Option<&str>| KnobState {
-        knob: knob.into(),
-        value: value.map(str::to_owned),
-        ..KnobState::default()
-    };
     let states = [state("tso", Some("on")), state("gro", None), state("dsack", Some("on"))];
     let tso = Settings::from([("tso".to_owned(), "on".to_owned())]);
     assert_eq!(conditions(&states), BTreeMap::from([("offloads".to_owned(), tso)]));
@@ -73,23 +72,27 @@ fn facts_have_the_conditions_that_a_host_tells_without_being_waited_for() {
     let host = ring_host();
     let pending = host.ask_conditions("eth0").expect("it is sent");
     let answer = host.poll(&pending, Duration::from_secs(10)).expect("it answers").1;
-    assert!(matches!(&answer, Ok(Reply::Knobs { states }) if states.len() == 1), "{answer:?}");
+    let states = host.answered_conditions(answer).expect("states");
     // A ring decides no figure.
-    assert!(host.facts_told(&answer).conditions.is_empty());
-    let tso = KnobState { knob: "tso".into(), value: Some("on".into()), ..KnobState::default() };
-    let told = host.facts_told(&Ok(Reply::Knobs { states: vec![tso] })).conditions;
+    assert!(states.len() == 1 && host.facts_with(&states).conditions.is_empty(), "{states:?}");
+    let told = host.facts_with(&[state("tso", Some("on"))]).conditions;
     assert_eq!(told.keys().collect::<Vec<_>>(), ["offloads"]);
-    let silent = Err(host.unexpected("knobs"));
-    assert!(host.facts_told(&silent).conditions.is_empty());
+    let error = host.answered_conditions(Ok(Reply::Done {})).expect_err("another answer");
+    assert!(host.not_read_again(&error).starts_with("slow: conditions were not read again: "), "{error}");
+}
+
+#[test]
+fn conditions_that_changed_are_those_that_decide_figures() {
+    let before = [state("tso", Some("on")), state("ring-rx", Some("256")), state("mtu", Some("1500"))];
+    let now = [state("tso", Some("off")), state("ring-rx", Some("512")), state("mtu", Some("1500"))];
+    let changed: Vec<_> = changed_conditions(&before, &now).collect();
+    assert_eq!(changed, [(&before[0], &now[0])]);
+    assert_eq!(changed_conditions(&before, &before).count(), 0);
 }
 
 #[test]
 fn another_spelling_of_a_value_is_no_difference() {
-    let rps = |value: Option<&str>| KnobState {
-        knob: "rps".into(),
-        value: value.map(str::to_owned),
-        ..KnobState::default()
-    };
+    let rps = |value: Option<&str>| state("rps", value);
     assert!(reads_same(&rps(Some("0-3")), &rps(Some("0-3;0-3"))));
     assert!(!reads_same(&rps(Some("0-3")), &rps(Some("0-3;0"))));
     assert!(!reads_same(&rps(Some("0-3")), &rps(None)));

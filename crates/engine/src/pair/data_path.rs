@@ -76,7 +76,12 @@ impl DataPath {
     }
 
     /// Returns a path without facts and ports.
-    fn new(ends: [usize; 2], address: AddressCandidate, key: SessionKey, options: &PathOptions) -> Self {
+    pub(crate) fn new(
+        ends: [usize; 2],
+        address: AddressCandidate,
+        key: SessionKey,
+        options: &PathOptions,
+    ) -> Self {
         DataPath {
             ends,
             facts: PathFacts::default(),

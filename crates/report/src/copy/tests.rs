@@ -1,7 +1,8 @@
 use landspeed_analysis::copy_report;
 use landspeed_record::{
-    CopyCounts, CopyDiskTimes, CopyEnd, CopyFailure, CopyFailureKind, CopyLossKind, CopyMoment, CopyOutcome,
-    CopyStage, CopyStages, CopyTimes, DiskName, HostFacts, PathBytes, RecordKind, Settings, Side,
+    ConditionChange, CopyCounts, CopyDiskTimes, CopyEnd, CopyFailure, CopyFailureKind, CopyLossKind,
+    CopyMoment, CopyOutcome, CopyStage, CopyStages, CopyTimes, DiskName, HostFacts, PathBytes, RecordKind,
+    Settings, Side,
 };
 
 use super::*;
@@ -86,8 +87,16 @@ fn recorded(end: bool) -> Record {
     };
     let moments = (1..=3).map(|seconds| Line::CopyMoment(Box::new(moment(seconds))));
     let hosts = Side::BOTH.map(|side| Line::Host { side, facts: Box::new(host()) });
-    let lines =
-        std::iter::once(Line::Copy(Box::new(plan))).chain(moments).chain(hosts).chain([last]).collect();
+    let change = ConditionChange {
+        side: Side::B,
+        knob: "mtu".to_owned(),
+        before: Some("9000".to_owned()),
+        after: Some("1500\u{1b}".to_owned()),
+        since_ns: Nanos::secs(1),
+        until_ns: Nanos::secs(2),
+    };
+    let said = [Line::ConditionChange(Box::new(change)), last];
+    let lines = std::iter::once(Line::Copy(Box::new(plan))).chain(moments).chain(hosts).chain(said).collect();
     let header = RecordKind::COPY.header("landspeed copy run7 dtn2:", "2026-11-29T00:00:00Z");
     Record { header, lines, ..Record::default() }
 }
@@ -113,6 +122,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "encrypted with aes-128-gcm\\u{1b}",
         "conditions found on both hosts: MTU 9000\\u{1b}; not reported: ",
         "the flows used bbr\\u{1b}",
+        "mtu at the target changed from 9000 to 1500\\u{1b} between 1 s and 2 s",
         "4 of 400 segments were sent again (1.00 %)",
     ] {
         assert!(text.contains(found), "no {found}: {text}");
@@ -147,6 +157,7 @@ fn every_form_has_the_conditions_of_both_ends() {
     let (page, markdown) = (document.page(), document.markdown(DetailLevel::Brief));
     for form in [page, markdown] {
         assert!(form.contains("MTU 9000") && form.contains("sent again (1.00 %)"), "{form}");
+        assert!(form.contains("mtu at the target changed from 9000 to 1500"), "{form}");
     }
     let tables: String = document.csv().into_iter().map(|table| table.text).collect();
     assert!(tables.contains("condition,setting,source,target"), "{tables}");
