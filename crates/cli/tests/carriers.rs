@@ -56,8 +56,8 @@ impl RoutedNamespaces {
         }
     }
 
-    /// Adds interfaces "mac0" with these addresses, which exchange data over a tap device "t0" of the third namespace. Unlike that
-    /// of a cable, its speed can be set. The device is gone when the file is closed.
+    /// Adds interfaces "mac0" with these addresses, which exchange data over a tap device "t0" of the third namespace.
+    /// Unlike that of a cable, its speed can be set. The device is gone when the file is closed.
     fn tap(&self, addresses: [&str; 2]) -> File {
         let name = format!("lst{}", std::process::id());
         let tap = open_tap(&name);
@@ -390,7 +390,8 @@ fn an_interface_that_is_renamed_is_followed() {
     assert_eq!(two.settings(), before);
 }
 
-/// Runs landspeed with both hosts, and `change` once 5 MB have left the interface `link` of A. Returns the JSON document.
+/// Runs landspeed with both hosts, and `change` once 5 MB have left the interface `link` of A. Returns the JSON
+/// document.
 fn changed_meanwhile(two: &RoutedNamespaces, link: &str, args: &[&str], change: impl FnOnce()) -> String {
     let sent = || two.counters("a")[link][1];
     let before = sent();

@@ -242,8 +242,8 @@ impl HostGroup {
         })
     }
 
-    /// Returns a line for each condition that changed on a host since the sessions began, in a run that has put back what it
-    /// changed itself.
+    /// Returns a line for each condition that changed on a host since the sessions began, in a run that has put back
+    /// what it changed itself.
     pub(crate) fn moved(&self) -> Vec<String> {
         std::thread::scope(|scope| {
             let asked: Vec<_> = self.hosts.iter().map(|host| scope.spawn(|| host.moved())).collect();

@@ -16,8 +16,8 @@ pub const CARRIER_CHANGES: &str = "carrier-changes";
 pub struct ConditionChange {
     /// The host that has it. Of a copy, host A is the source.
     pub side: Side,
-    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for the number of
-    /// times that its carrier came or went.
+    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for
+    /// the number of times that its carrier came or went.
     pub knob: String,
     /// Its value before; null if it could not be read.
     pub before: Option<String>,

@@ -1,4 +1,5 @@
-//! Asks both ends of a copy for the settings that decide its figures, and what changes meanwhile of them and of their links.
+//! Asks both ends of a copy for the settings that decide its figures, and what changes meanwhile of them and of their
+//! links.
 //!
 //! The copy does not wait for the answers: they are taken while it goes on
 //! (docs/decisions/0100-the-conditions-of-a-copy.md).

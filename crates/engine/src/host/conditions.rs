@@ -12,8 +12,8 @@ use super::differences::{differences, value_of};
 use crate::Error;
 
 impl Host {
-    /// Asks for the settings of this host and of its link `device` that decide figures, and for the link's speed and carrier,
-    /// without waiting for the answer.
+    /// Asks for the settings of this host and of its link `device` that decide figures, and for the link's speed and
+    /// carrier, without waiting for the answer.
     pub(crate) fn ask_conditions(&self, device: &str) -> Result<PendingReply, Error> {
         self.start(&Request::Conditions { device: device.to_owned() })
     }
@@ -41,8 +41,9 @@ impl Host {
         self.states_on_links(|device| Request::Conditions { device })
     }
 
-    /// Returns a line for each condition that changed since [`Host::begin`], in a run that has put back what it changed itself. If
-    /// the host cannot tell, the line says so. Changes of the carrier are left out: the trials count them.
+    /// Returns a line for each condition that changed since [`Host::begin`], in a run that has put back what it
+    /// changed itself. If the host cannot tell, the line says so. Changes of the carrier are left out: the trials
+    /// count them.
     pub(crate) fn moved(&self) -> Vec<String> {
         let now = match self.read_conditions() {
             Ok(now) => now,

@@ -128,7 +128,8 @@ pub fn tune(
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
     if restored.restored {
-        findings.doubts.extend(group.moved());
+        // A terminal shows only the first doubts.
+        findings.doubts = [group.moved(), std::mem::take(&mut findings.doubts)].concat();
     }
     let summary = assemble(
         findings,

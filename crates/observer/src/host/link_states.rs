@@ -4,8 +4,9 @@ use landspeed_kernel::netlink::{Ethtool, Link, Rtnl};
 use landspeed_record::units::BitRate;
 use landspeed_record::{CARRIER_CHANGES, KnobState, LINK_SPEED};
 
-/// Returns the speed of a link, and the number of times that its carrier came or went, under the names of [`LINK_SPEED`] and
-/// [`CARRIER_CHANGES`]. What is not known has no value. The link belongs to the calling thread's network namespace.
+/// Returns the speed of a link, and the number of times that its carrier came or went, under the names of
+/// [`LINK_SPEED`] and [`CARRIER_CHANGES`]. What is not known has no value. The link belongs to the calling thread's
+/// network namespace.
 pub fn link_states(device: &str) -> [KnobState; 2] {
     let link = Rtnl::open().and_then(|rtnl| rtnl.link(device)).ok();
     let carrier_changes = link.as_ref().map(|link| link.carrier_changes.to_string());
@@ -17,8 +18,8 @@ pub fn link_states(device: &str) -> [KnobState; 2] {
     [(LINK_SPEED, link.as_ref().and_then(speed)), (CARRIER_CHANGES, carrier_changes)].map(state)
 }
 
-/// Returns the speed that a link reports. A bridge reports that of its fastest port, whichever port carries the data, so its speed
-/// is not known.
+/// Returns the speed that a link reports. A bridge reports that of its fastest port, whichever port carries the data,
+/// so its speed is not known.
 fn speed(link: &Link) -> Option<String> {
     if link.kind.as_deref() == Some("bridge") {
         return None;
