@@ -27,6 +27,7 @@ use crate::LadderRules;
 pub use candidates::{CopyChange, CopyLevers, candidates};
 pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
 pub use slowed::{SlowedTrial, slowed_side};
+pub use trial::missing_flows;
 use trial::{CandidateEnd, CandidateTrial};
 
 /// The turn of a copy that comes next.

@@ -11,7 +11,7 @@ const SIZE: TrialSize = TrialSize {
 };
 
 fn arm(flows: u32, control: &str) -> CopyArm {
-    CopyArm { flows, control: Some(control.to_owned()), direct: false }
+    CopyArm { flows, control: Some(control.to_owned()), ..CopyArm::default() }
 }
 
 fn flows(flows: u32) -> CopyChange {
@@ -25,6 +25,7 @@ fn counted(turn: &NextTurn, bytes: f64) -> CopyCount {
         is_clean: true,
         flows: turn.arm.flows,
         control: turn.arm.control.clone(),
+        transport: turn.arm.transport.clone(),
         ..CopyCount::default()
     }
 }
@@ -126,6 +127,46 @@ fn a_setting_that_does_not_come_into_force_is_not_tried() {
     assert!(decided.iter().all(|decision| decision.result == CopyTrialResult::NotTried), "{decided:?}");
     assert_eq!(decided[0].why, "not permitted");
     assert_eq!(decided[1].why, "4 of 8 flows were open");
+}
+
+fn over_udt() -> CopyChange {
+    CopyChange { flows: Some(4), transport: Some("udt".to_owned()), ..CopyChange::default() }
+}
+
+/// Where its flows do not open, those of the copy's own transport carry on, and no turn counts for it.
+#[test]
+fn a_transport_that_is_not_let_in_is_not_tried() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt()], SIZE, 7);
+    let mut turns = 0;
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        turns += 1;
+        assert!(turns < 100 && turn.arm.transport.is_some(), "{turn:?}");
+        chooser.take(&CopyCount { flows: turns % 4, ..counted(&turn, 1e8) });
+    }
+    let decided = chooser.decided();
+    assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::NotTried));
+    assert_eq!(decided[0].why, "2 of 4 flows were open over udt: something on the way may not let it in");
+}
+
+#[test]
+fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_no_control() {
+    let run = |open_in_its_turns: &dyn Fn(u32) -> u32| {
+        let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr], SIZE, 7);
+        let mut turns = 0;
+        while let Some(turn) = chooser.next_turn(Nanos(0)) {
+            turns += 1;
+            let is_other = turn.arm.transport.is_some();
+            let flows = if is_other { open_in_its_turns(turns) } else { 4 };
+            chooser.take(&CopyCount { flows, ..counted(&turn, if is_other { 2e8 } else { 1e8 }) });
+        }
+        (chooser.kept().cloned(), chooser.decided())
+    };
+    let (kept, decided) = run(&|turns| if turns == 1 { 4 } else { 3 });
+    assert_eq!((kept, decided[0].result), (None, CopyTrialResult::Undecided));
+    let (kept, decided) = run(&|_| 4);
+    assert_eq!(kept, Some(over_udt().applied(&arm(4, "cubic"))));
+    assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::Kept), "nothing else can be changed");
 }
 
 /// A stream of small files between long ones, or a path that breaks, must not be taken for the effect of a setting.

@@ -91,8 +91,8 @@ mod tests {
 
     fn decided(result: CopyTrialResult, ratio: Option<f64>, why: &str) -> CopyDecision {
         CopyDecision {
-            from: CopyArm { flows: 4, control: Some("cubic".to_owned()), direct: false },
-            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()), direct: true },
+            from: CopyArm { flows: 4, control: Some("cubic".to_owned()), ..CopyArm::default() },
+            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()), direct: true, ..CopyArm::default() },
             result,
             ratio: ratio.map(|ratio| Estimate { ratio, low: ratio / 1.1, high: ratio * 1.1 }),
             why: why.to_owned(),

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_copy_chooses_unless_it_has_a_setting() {
-        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: false };
+        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() };
         assert_eq!(
             command(Some(&arm), LONG),
             "landspeed copy --no-record --json --choose never --flows 8 --set socket-congestion=bbr SSH_OPTIONS \

@@ -141,7 +141,7 @@ mod tests {
         let far = CopyPath { rtt_ns: Nanos::millis(40), ..plan("b", "10.0.0.2").path };
         assert_eq!(flows(&CopyPlan { path: far, ..plan("b", "10.0.0.2") }), None, "another path");
         let direct = CopyChoice {
-            kept: Some(CopyArm { flows: 8, control: None, direct: true }),
+            kept: Some(CopyArm { flows: 8, control: None, direct: true, ..CopyArm::default() }),
             is_judged: true,
             ..CopyChoice::default()
         };

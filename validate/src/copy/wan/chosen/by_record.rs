@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn arm(flows: u32, control: &str) -> CopyArm {
-        CopyArm { flows, control: Some(control.to_owned()), direct: false }
+        CopyArm { flows, control: Some(control.to_owned()), ..CopyArm::default() }
     }
 
     fn decided(candidate: u32, to: CopyArm, result: CopyTrialResult) -> Line {

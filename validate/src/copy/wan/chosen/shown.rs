@@ -67,7 +67,7 @@ impl ChosenTurn {
     /// Returns a turn whose copy has this share of the better stream after its choice.
     pub(super) fn small(share: f64, low: f64) -> ChosenTurn {
         let ratio = Some(Estimate { ratio: 2.0, low, high: 2.5 });
-        let to = CopyArm { flows: 4, control: Some("bbr".to_owned()), direct: false };
+        let to = CopyArm { flows: 4, control: Some("bbr".to_owned()), ..CopyArm::default() };
         let decision = CopyDecision { to, ratio, ..CopyDecision::default() };
         let choice = Some(KeptChoice { decision, after_bps: Some(share * 8e8) });
         ChosenTurn { streams: vec![8e8, 5e8], copy: 4e8, choice, why: String::new() }
