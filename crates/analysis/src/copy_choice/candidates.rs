@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn what_is_of_the_own_flows_changes_nothing_while_they_rest() {
         let udt = CopyArm { flows: 4, transport: Some("udt".to_owned()), ..CopyArm::default() };
-        let change = CopyChange { flows: Some(4), transport: Some("udt".to_owned()), ..CopyChange::default() };
+        let change =
+            CopyChange { flows: Some(4), transport: Some("udt".to_owned()), ..CopyChange::default() };
         let bbr = CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() };
         assert_eq!(change.applied(&bbr), udt);
         assert_eq!(CopyChange::of(&udt).applied(&levers().start), udt);
