@@ -265,6 +265,7 @@ impl RequestHandler for FakeHost {
             | Request::CopyClean { .. }
             | Request::CopyState {}
             | Request::CopyWiden { .. }
+            | Request::CopyOthers { .. }
             | Request::CopyTurn { .. }
             | Request::CopyWrites { .. }
             | Request::CopySlow { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },

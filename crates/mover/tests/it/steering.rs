@@ -25,8 +25,8 @@ fn udt() -> CopyArm {
     CopyArm { transport: Some("udt".to_owned()), ..arm(2, None) }
 }
 
-/// Returns what both ends need for flows over UDT beside those of a copy. Where `through` is given, the end that opens them
-/// calls there.
+/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them calls the address that
+/// `through` makes of the server's.
 fn over_udt(through: impl FnOnce(SocketAddr) -> SocketAddr) -> [OtherFlows; 2] {
     let (mut caller, listener) = openings("tls-udt");
     caller.server = through(caller.server);
