@@ -36,7 +36,7 @@ pub(super) const AGAIN: Duration = Duration::from_secs(5);
 const SETTLING: Duration = Duration::from_secs(20);
 /// The time in which flows of another transport open: this number of round trips, within these bounds.
 const OPENING: u64 = 20;
-const OPENING_BOUNDS: [Nanos; 2] = [Nanos::secs(1), Nanos::secs(20)];
+const OPENING_BOUNDS: [Nanos; 2] = [Nanos::secs(3), Nanos::secs(20)];
 
 /// What a copy may choose while it runs.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@
 use landspeed_record::{CopyArm, CopyDecision, Estimate};
 use landspeed_stats::{estimate, mean_and_deviation};
 
-use super::by_record::KeptChoice;
+use super::by_record::{KeptChoice, name_of};
 use super::{ChosenTurn, DEFAULT, NAME, beside};
 use crate::copy::wan::{LEAST, LEAST_TURNS};
 use crate::table::{self, BrokenPromises};
@@ -24,8 +24,8 @@ impl ChosenTurn {
 
     fn kept_words(&self) -> String {
         let Some(KeptChoice { decision, .. }) = &self.choice else { return DEFAULT.to_owned() };
-        let control = decision.to.control.as_deref().unwrap_or(DEFAULT);
-        format!("{control} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
+        let name = name_of(&decision.to);
+        format!("{name} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
     }
 }
 
