@@ -33,7 +33,7 @@ pub(crate) struct Steering {
     /// The other transport, once its flows are asked for.
     other: Mutex<Option<String>>,
     /// Those flows, before the links have taken them.
-    others: Mutex<Option<OtherFlows>>,
+    coming: Mutex<Option<OtherFlows>>,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
     /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
@@ -54,7 +54,7 @@ impl Default for Steering {
             in_use: AtomicU32::new(u32::MAX),
             uses_others: AtomicBool::new(false),
             other: Mutex::default(),
-            others: Mutex::default(),
+            coming: Mutex::default(),
             taken: AtomicU64::new(0),
             others: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -85,7 +85,7 @@ impl Steering {
 
     /// Returns flows of another transport that are asked for, once.
     pub(crate) fn take_others(&self) -> Option<OtherFlows> {
-        self.others.lock().take()
+        self.coming.lock().take()
     }
 
     /// Sets the bytes of pieces that the target has taken. One thread at a time calls this.
@@ -187,7 +187,7 @@ impl CopyProgress {
             return Err(format!("flows over {name} were asked for already"));
         }
         *other = Some(flows.transport.clone());
-        *self.steering.others.lock() = Some(flows);
+        *self.steering.coming.lock() = Some(flows);
         Ok(())
     }
 

@@ -117,7 +117,6 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
     thread::scope(|scope| {
         scope.spawn(|| receive(receiving, &target, &received, &cancel).unwrap());
         let copied = scope.spawn(|| send(sending, &source, &sent, &cancel).unwrap());
-        let moves = |counted: &CopyCount| counted.is_clean && counted.taken_bytes > Bytes(0);
         let two = turn_until(&sent, &arm(4, None), &moves);
         assert_eq!(two.flows, 2, "no others are open: {two:?}");
         assert!(two.counted_ns >= Nanos::from(COUNTED) && two.control.is_some(), "{two:?}");

@@ -129,7 +129,7 @@ mod tests {
         let choice = CopyChoice { kept: Some(udt), ..CopyChoice::default() };
         let lines = choice_lines(&choice, &[kept]);
         assert!(lines[0].starts_with("chose while it ran: 4 flows, udt ("), "{lines:?}");
-        assert!(lines[1].starts_with("tried 4 flows, udt instead of 4 flows, cubic: 2.0"), "{lines:?}");
+        assert!(lines[1].starts_with("tried 4 flows, udt instead of 4 flows, cubic: 2"), "{lines:?}");
     }
 
     #[test]
