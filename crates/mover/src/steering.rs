@@ -1,5 +1,5 @@
-//! What is changed on a copy that goes on: how many of its flows are in use, of which transport, and the congestion control
-//! of those that send; and what is counted meanwhile.
+//! What is changed on a copy that goes on: how many of its flows are in use, of which transport, and the congestion
+//! control of those that send; and what is counted meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -176,8 +176,8 @@ impl CopyProgress {
         self.steering.opened.fetch_max(flows, Ordering::AcqRel);
     }
 
-    /// Opens flows of another transport beside those of the copy, which rest until a setting names them. Both ends have to be
-    /// asked, the one that accepts them first.
+    /// Opens flows of another transport beside those of the copy, which rest until a setting names them. Both ends
+    /// have to be asked, the one that accepts them first.
     ///
     /// # Errors
     /// Returns the reason, in words, if there are such flows already.
@@ -258,14 +258,14 @@ impl Reading {
     }
 }
 
-/// Returns true if a flow is of another transport than the copy's own. Those in this program are the only ones that there
-/// are. A flow of the kernel on such a link is one of the copy's own that stands in.
+/// Returns true if a flow is of another transport than the copy's own. Those in this program are the only ones that
+/// there are. A flow of the kernel on such a link is one of the copy's own that stands in.
 fn is_other(flow: &dyn Flow) -> bool {
     flow.number() >= FIRST_OTHER && flow.runs_in_calls()
 }
 
-/// Gives the sockets of a flow a congestion control, which those of another transport do not have. Returns why they do not
-/// have it.
+/// Gives the sockets of a flow a congestion control, which those of another transport do not have. Returns why they
+/// do not have it.
 fn give_control(flow: &dyn Flow, control: &str) -> Result<(), String> {
     if is_other(flow) {
         return Ok(());

@@ -16,7 +16,8 @@ pub struct CopyArm {
     pub control: Option<String>,
     /// True if the target writes pieces of long files past its page cache.
     pub direct: bool,
-    /// The transport of the flows in use, such as "udt", if they are not the copy's own flows, which rest; null otherwise.
+    /// The transport of the flows in use, such as "udt", if they are not the copy's own flows, which rest; null
+    /// otherwise.
     pub transport: Option<String>,
 }
 

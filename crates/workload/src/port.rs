@@ -152,11 +152,12 @@ impl DataPort {
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
-    /// Starts to listen for flows of a transport for which no port is reserved, at the number that follows from this port's.
+    /// Starts to listen for flows of a transport for which no port is reserved, at the number that follows from this
+    /// port's.
     ///
     /// # Errors
-    /// Returns [`Error::Spec`] for an unknown transport and if another socket has that number, and [`Error::Transport`] if
-    /// the kernel refuses.
+    /// Returns [`Error::Spec`] for an unknown transport and if another socket has that number, and
+    /// [`Error::Transport`] if the kernel refuses.
     pub fn listen_beside(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let data = transport(TRANSPORT.of(settings))?;
         let at = data_address(data, self.address())?;

@@ -249,8 +249,8 @@ pub enum Request {
     /// Open further flows of the copy in which this agent takes part, up to this number. Only the end that opens its
     /// flows can do it. Answered with [`Reply::Done`].
     CopyWiden { flows: u32 },
-    /// Open or accept flows of another transport beside those of the copy in which this agent takes part. They rest until a
-    /// setting names them. The end that accepts them has to be asked first. Answered with [`Reply::Done`].
+    /// Open or accept flows of another transport beside those of the copy in which this agent takes part. They rest
+    /// until a setting names them. The end that accepts them has to be asked first. Answered with [`Reply::Done`].
     CopyOthers {
         /// Their settings, with their transport.
         settings: Settings,

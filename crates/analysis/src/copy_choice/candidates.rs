@@ -31,8 +31,9 @@ impl CopyChange {
         CopyChange { flows: Some(flows), control, direct: Some(direct), transport }
     }
 
-    /// Returns the setting that this change makes of another one. Another number of flows and another control are of the
-    /// copy's own flows: they change nothing while these rest, and flows of another transport have no control of the kernel.
+    /// Returns the setting that this change makes of another one. Another number of flows and another control are of
+    /// the copy's own flows: they change nothing while these rest, and flows of another transport have no control of
+    /// the kernel.
     pub fn applied(&self, to: &CopyArm) -> CopyArm {
         let own_rest = self.transport.is_none() && to.transport.is_some();
         let transport = self.transport.clone().or_else(|| to.transport.clone());

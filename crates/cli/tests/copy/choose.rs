@@ -86,7 +86,8 @@ fn datagrams(hosts: &TestHosts, host: &str) -> u64 {
     counts.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a number")
 }
 
-/// As if an earlier copy had kept UDT: the next one begins with it, and one that UDP does not reach stays on TCP and says so.
+/// As if an earlier copy had kept UDT: the next one begins with it, and one that UDP does not reach stays on TCP and
+/// says so.
 #[test]
 fn a_copy_uses_udt_where_an_earlier_one_has_kept_it_and_stays_on_tcp_where_it_is_not_let_in() {
     needs_root!();

@@ -17,8 +17,8 @@
 //! what was taken, and the messages after that follow. An end takes the messages of a new flow only once it has ended its
 //! work on the old one. So each message is taken once, on whatever flow it comes.
 //!
-//! Further links may begin with a flow of another transport while the copy goes on (docs/decisions/0111-udt-as-a-candidate-of-a-copy.md).
-//! What breaks there goes on over the copy's own transport.
+//! Further links may begin with a flow of another transport while the copy goes on
+//! (docs/decisions/0111-udt-as-a-candidate-of-a-copy.md). What breaks there goes on over the copy's own transport.
 
 mod carry;
 mod kept;

@@ -25,8 +25,8 @@ fn udt() -> CopyArm {
     CopyArm { transport: Some("udt".to_owned()), ..arm(2, None) }
 }
 
-/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them calls the address that
-/// `through` makes of the server's.
+/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them calls the address
+/// that `through` makes of the server's.
 fn over_udt(through: impl FnOnce(SocketAddr) -> SocketAddr) -> [OtherFlows; 2] {
     let (mut caller, listener) = openings("tls-udt");
     caller.server = through(caller.server);
@@ -38,8 +38,8 @@ fn moves(counted: &CopyCount) -> bool {
     counted.is_clean && counted.taken_bytes > Bytes(0)
 }
 
-/// Copies so slowly, by a limit, that `steer` can make its turns meanwhile. It gets the progress of the source, and then of
-/// the target.
+/// Copies so slowly, by a limit, that `steer` can make its turns meanwhile. It gets the progress of the source, and
+/// then of the target.
 fn steered([sending, receiving]: Ends, mib: usize, steer: impl FnOnce(&CopyProgress, &CopyProgress)) {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(from.path().join("long"), bytes(mib * MIB, 11)).unwrap();

@@ -105,8 +105,8 @@ impl<'a> LinkSite<'a> {
     }
 }
 
-/// Returns the command of a copy that keeps a setting, or that chooses. The best of twelve settings is known, all of TCP: so
-/// no copy tries another transport.
+/// Returns the command of a copy that keeps a setting, or that chooses. The best of twelve settings is known, all of
+/// TCP: so no copy tries another transport.
 fn command(setting: Option<&CopyArm>, content: &str) -> String {
     let fixed = setting.map_or_else(String::new, |arm| {
         let control = arm.control.as_ref().map(|control| format!(" --set socket-congestion={control}"));

@@ -21,10 +21,11 @@ pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
     /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past
-    /// the target's page cache, for at most 30 % of its time; against losses also with UDT in the place of TCP, where the
-    /// host that accepts the flows can be reached by UDP. A shorter one uses what the last one over the same path
-    /// has kept. What --flows and --set socket-congestion name stays, and with --transport, --set or --ports, TCP. One of five minutes and more also tests a processor
-    /// that is named to hold it: its work takes 10 % longer, by turns, for at most 1 % of the copy's time.
+    /// the target's page cache, for at most 30 % of its time; against losses also with UDT in the place of TCP, where
+    /// the host that accepts the flows can be reached by UDP. A shorter one uses what the last one over the same path
+    /// has kept. What --flows and --set socket-congestion name stays, and with --transport, --set or --ports, TCP.
+    /// One of five minutes and more also tests a processor that is named to hold it: its work takes 10 % longer, by
+    /// turns, for at most 1 % of the copy's time.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -41,8 +42,8 @@ enum Choose {
 }
 
 impl ChooseArgs {
-    /// Returns what a copy with this plan may choose; `None` for nothing. `others` are the transports that it may try in the
-    /// place of its own. `records` is the folder of records.
+    /// Returns what a copy with this plan may choose; `None` for nothing. `others` are the transports that it may try
+    /// in the place of its own. `records` is the folder of records.
     pub(super) fn choosing(
         &self,
         plan: &CopyPlan,

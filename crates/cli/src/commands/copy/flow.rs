@@ -125,8 +125,8 @@ fn usual(transport: &dyn Transport, table: &FactorTable<'_>) -> Settings {
 }
 
 impl CopyFlow {
-    /// Returns the transports that a copy may try in the place of its own, with the settings of their flows: none where the
-    /// user named anything of the flows, which may be of this transport alone.
+    /// Returns the transports that a copy may try in the place of its own, with the settings of their flows: none
+    /// where the user named anything of the flows, which may be of this transport alone.
     pub(super) fn others(&self) -> BTreeMap<String, Settings> {
         let may_try = OTHERS.iter().filter(|_| !self.is_named);
         let with_settings = |name: &&str| {
