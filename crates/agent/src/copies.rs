@@ -97,6 +97,12 @@ impl Copies {
         Ok(Reply::Done {})
     }
 
+    /// Replaces flows of another transport by flows of the copy's own.
+    pub(crate) fn leave_others(&self) -> Reply {
+        self.progress().leave_others();
+        Reply::Done {}
+    }
+
     /// Uses a setting, and counts what the target takes: after the first of these times, for the second one.
     pub(crate) fn turn(
         &self,

@@ -137,6 +137,7 @@ fn an_agent_without_leave_copies_nothing_and_names_the_option() {
         (Request::CopyState {}, "--allow-read DIR"),
         (Request::CopyWiden { flows: 1 }, "--allow-read DIR"),
         (Request::CopyOthers { settings: Settings::new(), flows: 1 }, "--allow-read DIR"),
+        (Request::CopyLeaveOthers {}, "--allow-read DIR"),
         (Request::CopyTurn { arm, settle_ns: time, count_ns: time }, "--allow-read DIR"),
         (Request::CopyWrites { direct: false }, "--allow-read DIR"),
         (Request::CopySlow { for_ns: time }, "--allow-read DIR"),

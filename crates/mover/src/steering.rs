@@ -34,6 +34,8 @@ pub(crate) struct Steering {
     other: Mutex<Option<String>>,
     /// Those flows, before the links have taken them.
     coming: Mutex<Option<OtherFlows>>,
+    /// True once flows of the copy's own transport are to take the places of those.
+    has_left: AtomicBool,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
     /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
@@ -55,6 +57,7 @@ impl Default for Steering {
             uses_others: AtomicBool::new(false),
             other: Mutex::default(),
             coming: Mutex::default(),
+            has_left: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             others: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -86,6 +89,11 @@ impl Steering {
     /// Returns flows of another transport that are asked for, once.
     pub(crate) fn take_others(&self) -> Option<OtherFlows> {
         self.coming.lock().take()
+    }
+
+    /// Returns true if flows of another transport are wanted no more.
+    pub(crate) fn has_left_others(&self) -> bool {
+        self.has_left.load(Ordering::Acquire)
     }
 
     /// Sets the bytes of pieces that the target has taken. One thread at a time calls this.
@@ -189,6 +197,12 @@ impl CopyProgress {
         *other = Some(flows.transport.clone());
         *self.steering.coming.lock() = Some(flows);
         Ok(())
+    }
+
+    /// Replaces flows of another transport by flows of the copy's own, for good. What they have not carried goes on there.
+    /// The end that opens them does it.
+    pub fn leave_others(&self) {
+        self.steering.has_left.store(true, Ordering::Release);
     }
 
     /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the

@@ -257,6 +257,9 @@ pub enum Request {
         /// Their number.
         flows: u32,
     },
+    /// Replace flows of another transport by flows of the copy's own, for good. Only the end that opens the flows can do
+    /// it. Answered with [`Reply::Done`].
+    CopyLeaveOthers {},
     /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
     /// Answered with [`Reply::CopyTurned`], early if the copy ends.
     CopyTurn {
@@ -317,6 +320,7 @@ impl Request {
             Request::CopyState {} => "report the copy",
             Request::CopyWiden { .. } => "open further flows",
             Request::CopyOthers { .. } => "open flows of another transport",
+            Request::CopyLeaveOthers {} => "leave another transport",
             Request::CopyTurn { .. } => "use a setting in a copy",
             Request::CopyWrites { .. } => "write past the page cache",
             Request::CopySlow { .. } => "slow a copy",

@@ -17,8 +17,8 @@ use landspeed_analysis::copy_choice::{
 use landspeed_analysis::{copy_held, hold_words};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyHolder, CopyTimes, CopyTurn, Line, Settings,
-    Side,
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyHolder, CopyTimes, CopyTrialResult, CopyTurn,
+    Line, Settings, Side,
 };
 
 use super::CopyOptions;
@@ -335,7 +335,9 @@ impl<'a> CopyTrials<'a> {
         let text = format!("what an earlier copy has kept was not taken: {refused}");
         self.lines.push(Line::Note { text });
         self.choosing.remembered = None;
-        self.choosing.others.retain(|name, _| arm.transport.as_ref() != Some(name));
+        if arm.transport.is_some() {
+            self.leave_others();
+        }
         self.turn(self.start.clone(), [Nanos(0); 2], Asked::Before(self.start.clone()))
     }
 
@@ -442,11 +444,24 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
+    /// Gives up another transport. What its flows have not carried yet, on a path that may be slow for it, is not to be
+    /// waited for.
+    fn leave_others(&mut self) {
+        self.choosing.others.clear();
+        if self.other.is_some() {
+            // Side A opens the flows.
+            drop(self.pair.a.start(&Request::CopyLeaveOthers {}));
+        }
+    }
+
     fn take_decisions(&mut self) {
         let Some(chooser) = &mut self.chooser else { return };
         let decided = chooser.decided();
         self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
         self.choice.kept = chooser.kept().cloned();
+        if decided.iter().any(|one| one.to.transport.is_some() && one.result != CopyTrialResult::Kept) {
+            self.leave_others();
+        }
         self.lines.extend(decided.into_iter().map(|decision| Line::CopyDecision(Box::new(decision))));
     }
 }

@@ -266,6 +266,7 @@ impl RequestHandler for FakeHost {
             | Request::CopyState {}
             | Request::CopyWiden { .. }
             | Request::CopyOthers { .. }
+            | Request::CopyLeaveOthers {}
             | Request::CopyTurn { .. }
             | Request::CopyWrites { .. }
             | Request::CopySlow { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },

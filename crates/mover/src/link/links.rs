@@ -159,8 +159,9 @@ impl<T: Clone + Send> Links<T> {
         // Nothing that the copy needs waits for a flow of another transport.
         let at_first = if is_other { 0 } else { steering.at_first() };
         while !end.is_over() && !self.stop.is_cancelled() {
-            let is_late = link.was_open() || begun.elapsed() > self.patience;
-            let caller = if is_late { callers.next } else { callers.first };
+            let is_first =
+                !link.was_open() && begun.elapsed() <= self.patience && !steering.has_left_others();
+            let caller = if is_first { callers.first } else { callers.next };
             let opened = match caller {
                 Some(caller) if is_other || link.number < steering.opened() => {
                     self.call(link, caller, at_first)?
@@ -237,7 +238,12 @@ impl<T: Clone + Send> Links<T> {
     fn watch<E: End<Kept = T>>(&self, cancel: &CancelFlag, end: &E, begin_others: &dyn Fn(OtherFlows)) {
         let mut over: Option<Instant> = None;
         while !self.tending.are_over() {
-            end.progress().steering.take_others().into_iter().for_each(begin_others);
+            let steering = &end.progress().steering;
+            steering.take_others().into_iter().for_each(begin_others);
+            if steering.has_left_others() {
+                // The next flows of these links are of the copy's own transport.
+                self.others.iter().filter(|link| link.runs_in_calls()).for_each(|link| link.abort());
+            }
             if cancel.is_cancelled() && !end.is_over() {
                 self.first.keep(Error::Cancelled);
             }

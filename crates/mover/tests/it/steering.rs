@@ -174,7 +174,7 @@ fn a_copy_turns_to_flows_of_another_transport_and_back() {
         if is_opened_by_target {
             ends.reverse();
         }
-        steered(ends, 48, |sent, received| {
+        steered(ends, 72, |sent, received| {
             let cancel = CancelFlag::new();
             let early = sent.turn(&udt(), COUNTED, COUNTED, &cancel);
             assert!(early.refused.contains("asked for") && early.counted_ns == Nanos(0), "{early:?}");
@@ -187,6 +187,8 @@ fn a_copy_turns_to_flows_of_another_transport_and_back() {
             let own = turn_until(sent, &arm(1, Some("reno")), &moves);
             assert_eq!((own.flows, own.transport, own.control.as_deref()), (1, None, Some("reno")));
             turn_until(sent, &udt(), &|counted| counted.flows == 2 && moves(counted));
+            caller.leave_others();
+            turn_until(sent, &udt(), &|counted| counted.flows == 0 && moves(counted));
             let [again, _] = over_udt(|server| server);
             assert!(caller.add_others(again).unwrap_err().contains("already"));
         });
