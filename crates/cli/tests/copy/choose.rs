@@ -105,7 +105,7 @@ fn a_copy_uses_udt_where_an_earlier_one_has_kept_it_and_stays_on_tcp_where_it_is
     assert_ne!(judged, record);
     fs::write(only_record(&hosts), judged).unwrap();
 
-    write_file(&hosts.file("long"), 100);
+    write_file(&hosts.file("long"), 140);
     let copy_again = |args: &[&str], to: &str| {
         let (before, to) = (datagrams(&hosts, "b"), at(to));
         let (from, place) = (at("long"), format!("{B}:{to}"));
