@@ -34,8 +34,8 @@ pub(crate) struct Steering {
     other: Mutex<Option<String>>,
     /// Those flows, before the links have taken them.
     coming: Mutex<Option<OtherFlows>>,
-    /// True once flows of the copy's own transport are to take the places of those.
-    has_left: AtomicBool,
+    /// Raised once flows of the copy's own transport are to take the places of those.
+    left: CancelFlag,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
     /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
@@ -57,7 +57,7 @@ impl Default for Steering {
             uses_others: AtomicBool::new(false),
             other: Mutex::default(),
             coming: Mutex::default(),
-            has_left: AtomicBool::new(false),
+            left: CancelFlag::new(),
             taken: AtomicU64::new(0),
             others: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -91,9 +91,9 @@ impl Steering {
         self.coming.lock().take()
     }
 
-    /// Returns true if flows of another transport are wanted no more.
-    pub(crate) fn has_left_others(&self) -> bool {
-        self.has_left.load(Ordering::Acquire)
+    /// Returns the flag that is raised once flows of another transport are wanted no more.
+    pub(crate) fn left(&self) -> &CancelFlag {
+        &self.left
     }
 
     /// Sets the bytes of pieces that the target has taken. One thread at a time calls this.
@@ -188,11 +188,14 @@ impl CopyProgress {
     /// have to be asked, the one that accepts them first.
     ///
     /// # Errors
-    /// Returns the reason, in words, if there are such flows already.
+    /// Returns the reason, in words, if there are such flows already, or if the copy is over.
     pub fn add_others(&self, flows: OtherFlows) -> Result<(), String> {
         let mut other = self.steering.other.lock();
         if let Some(name) = &*other {
             return Err(format!("flows over {name} were asked for already"));
+        }
+        if self.steering.left.is_cancelled() {
+            return Err("the copy is over".to_owned());
         }
         *other = Some(flows.transport.clone());
         *self.steering.coming.lock() = Some(flows);
@@ -200,9 +203,9 @@ impl CopyProgress {
     }
 
     /// Replaces flows of another transport by flows of the copy's own, for good. What they have not carried goes on there.
-    /// The end that opens them does it.
+    /// The end that accepts them closes its port.
     pub fn leave_others(&self) {
-        self.steering.has_left.store(true, Ordering::Release);
+        self.steering.left.cancel();
     }
 
     /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the

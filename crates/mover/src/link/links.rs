@@ -1,6 +1,7 @@
 //! The links of a copy: opens their flows, opens them again when they break, and gives up.
 
 use std::sync::{Arc, OnceLock};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use landspeed_transport::{CancelFlag, Error as TransportError, Flow, Listener, Patience};
@@ -24,6 +25,8 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 /// The least time from one attempt to the next to open a flow without which the copy has begun. Something on the way may refuse it
 /// for as long as the copy goes on.
 const LATER: Duration = Duration::from_secs(2);
+/// The silence after which a flow of another transport counts as broken: its link goes on over the copy's own.
+const OTHER_PATIENCE: Duration = Duration::from_secs(10);
 /// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
 pub(crate) const BEATS: u32 = 4;
 
@@ -80,36 +83,45 @@ impl<T: Clone + Send> Links<T> {
             Opening::Connect(caller) => (Some(caller), None),
             Opening::Accept(listener) => (None, Some(listener)),
         };
-        let (this, caller, other) = (&self, caller.as_ref(), &OnceLock::new());
+        let (this, caller, other_caller) = (&self, caller.as_ref(), OnceLock::new());
+        let steering = &end.progress().steering;
         std::thread::scope(|scope| {
-            let tend = move |link, callers| {
-                let work = this.tending.begin();
-                scope.spawn(move || {
-                    let _work = work;
-                    this.tend(link, callers, end);
-                });
-            };
-            let accept = move |listener, at_first| {
-                scope.spawn(move || this.accept(listener, at_first));
-            };
             if let Some(listener) = listener {
-                accept(listener, end.progress().steering.at_first());
+                let at_first = steering.at_first();
+                scope.spawn(move || this.accept(listener, at_first, &this.stop));
             }
-            this.all.iter().for_each(|link| tend(link, Callers { first: caller, next: caller }));
-            let begin_others = move |flows: OtherFlows| {
-                let first = match flows.opening {
-                    Opening::Connect(of_other) => Some(other.get_or_init(|| of_other)),
+            this.tend_all(scope, &this.all, Callers { first: caller, next: caller }, end);
+            let begin_others = |flows: OtherFlows| {
+                let first: Option<&Caller> = match flows.opening {
+                    Opening::Connect(to_others) => Some(other_caller.get_or_init(|| to_others)),
                     Opening::Accept(listener) => {
-                        accept(listener, 0);
+                        scope.spawn(move || this.accept(listener, 0, steering.left()));
                         None
                     }
                 };
-                let links = this.others.iter().take(flows.count as usize);
-                links.for_each(|link| tend(link, Callers { first, next: caller }));
+                let count = this.others.len().min(flows.count as usize);
+                this.tend_all(scope, &this.others[..count], Callers { first, next: caller }, end);
             };
             this.watch(cancel, end, &begin_others);
         });
         self.first.into_result()
+    }
+
+    /// Begins the thread of each of these links.
+    fn tend_all<'s, E: End<Kept = T>>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        links: &'s [Arc<Link<T>>],
+        callers: Callers<'s>,
+        end: &'s E,
+    ) {
+        for link in links {
+            let work = self.tending.begin();
+            scope.spawn(move || {
+                let _work = work;
+                self.tend(link, callers, end);
+            });
+        }
     }
 
     /// Returns all links, also those that are not asked for.
@@ -135,7 +147,7 @@ impl<T: Clone + Send> Links<T> {
     ) -> Result<(), Error> {
         while let Some(flow) = self.open(link, callers, end)? {
             let begun = Instant::now();
-            let carried = carry(link, flow.as_ref(), end, self.patience / BEATS);
+            let carried = carry(link, flow.as_ref(), end, self.patience_of(link) / BEATS);
             link.close();
             self.tending.wake();
             match carried {
@@ -160,7 +172,7 @@ impl<T: Clone + Send> Links<T> {
         let at_first = if is_other { 0 } else { steering.at_first() };
         while !end.is_over() && !self.stop.is_cancelled() {
             let is_first =
-                !link.was_open() && begun.elapsed() <= self.patience && !steering.has_left_others();
+                !link.was_open() && begun.elapsed() <= self.patience && !steering.left().is_cancelled();
             let caller = if is_first { callers.first } else { callers.next };
             let opened = match caller {
                 Some(caller) if is_other || link.number < steering.opened() => {
@@ -204,14 +216,14 @@ impl<T: Clone + Send> Links<T> {
         }
     }
 
-    /// Accepts flows until the copy is over, and gives them to their links.
+    /// Accepts flows until `stop` is raised, and gives them to their links.
     /// The flows whose numbers are less than `at_first` must all come in time.
-    fn accept(&self, mut listener: Box<dyn Listener>, at_first: u32) {
+    fn accept(&self, mut listener: Box<dyn Listener>, at_first: u32, stop: &CancelFlag) {
         let first_end = self.begun + self.patience;
-        while !self.stop.is_cancelled() {
+        while !stop.is_cancelled() {
             let were_open = self.all.iter().filter(|link| link.number < at_first).all(|link| link.was_open());
             let until = if were_open { Instant::now() + self.patience } else { first_end };
-            match listener.accept(&Patience { until, cancel: &self.stop }) {
+            match listener.accept(&Patience { until, cancel: stop }) {
                 Ok(flow) => self.give(flow),
                 Err(TransportError::Cancelled) => return,
                 Err(error) if !were_open => {
@@ -237,10 +249,10 @@ impl<T: Clone + Send> Links<T> {
     /// request to cancel, and if the other end does not close them after the end of the copy.
     fn watch<E: End<Kept = T>>(&self, cancel: &CancelFlag, end: &E, begin_others: &dyn Fn(OtherFlows)) {
         let mut over: Option<Instant> = None;
+        let steering = &end.progress().steering;
         while !self.tending.are_over() {
-            let steering = &end.progress().steering;
             steering.take_others().into_iter().for_each(begin_others);
-            if steering.has_left_others() {
+            if steering.left().is_cancelled() {
                 // The next flows of these links are of the copy's own transport.
                 self.others.iter().filter(|link| link.runs_in_calls()).for_each(|link| link.abort());
             }
@@ -262,12 +274,19 @@ impl<T: Clone + Send> Links<T> {
             let is_late = over.is_some_and(|over| over.elapsed() > self.patience);
             for link in self.each() {
                 link.drive();
-                if has_failed || is_late || link.pulse.silence() > self.patience {
+                if has_failed || is_late || link.pulse.silence() > self.patience_of(link) {
                     link.abort();
                 }
             }
         }
         self.stop.cancel();
+        steering.left().cancel();
+    }
+
+    /// Returns the silence after which a link's flow counts as broken. The other end has the same.
+    fn patience_of(&self, link: &Link<T>) -> Duration {
+        let is_other = link.number >= FIRST_OTHER && link.runs_in_calls();
+        if is_other { self.patience.min(OTHER_PATIENCE) } else { self.patience }
     }
 
     /// Waits for what may end the copy. After an error, this is the time to say so to the other end.

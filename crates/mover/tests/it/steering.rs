@@ -170,11 +170,13 @@ fn pieces_that_go_past_the_page_cache_in_the_middle_of_a_copy_arrive_too() {
 #[test]
 fn a_copy_turns_to_flows_of_another_transport_and_back() {
     for is_opened_by_target in [false, true] {
-        let (mut ends, [opening, accepting]) = (flows("tls", 2), over_udt(|server| server));
+        let (mut ends, mut at) = (flows("tls", 2), None);
+        let [opening, accepting] = over_udt(|server| *at.insert(server));
+        let at = at.expect("it was called");
         if is_opened_by_target {
             ends.reverse();
         }
-        steered(ends, 72, |sent, received| {
+        steered(ends, 96, |sent, received| {
             let cancel = CancelFlag::new();
             let early = sent.turn(&udt(), COUNTED, COUNTED, &cancel);
             assert!(early.refused.contains("asked for") && early.counted_ns == Nanos(0), "{early:?}");
@@ -191,6 +193,8 @@ fn a_copy_turns_to_flows_of_another_transport_and_back() {
             turn_until(sent, &udt(), &|counted| counted.flows == 0 && moves(counted));
             let [again, _] = over_udt(|server| server);
             assert!(caller.add_others(again).unwrap_err().contains("already"));
+            server.leave_others();
+            turn_until(sent, &arm(1, None), &|counted| moves(counted) && UdpSocket::bind(at).is_ok());
         });
     }
 }
