@@ -52,7 +52,7 @@ pub(super) fn others_of(
         Role::Server => listen_beside(ports, &asked),
     };
     let opening = opening.map_err(|error| error.to_string())?;
-    let name = transport.encrypts().unwrap_or_else(|| transport.name());
+    let name = transport.encrypts().unwrap_or_default();
     Ok(OtherFlows { transport: name.to_owned(), count, opening })
 }
 

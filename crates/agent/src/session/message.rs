@@ -257,8 +257,8 @@ pub enum Request {
         /// Their number.
         flows: u32,
     },
-    /// Replace flows of another transport by flows of the copy's own, for good. Only the end that opens the flows can do
-    /// it. Answered with [`Reply::Done`].
+    /// Replace flows of another transport by flows of the copy's own, for good. The end that accepts them closes their
+    /// port. Answered with [`Reply::Done`].
     CopyLeaveOthers {},
     /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
     /// Answered with [`Reply::CopyTurned`], early if the copy ends.
