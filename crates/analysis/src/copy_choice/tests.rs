@@ -61,7 +61,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
         spent += turn.settle + turn.count;
         let bytes = path.bytes(effect(turn.arm.flows));
         chooser.take(&counted(&turn, bytes));
-        chooser.has_left(&CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
+        chooser.has_left(spent, &CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
     let decided = chooser.decided();
     (chooser, decided)
@@ -282,7 +282,7 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
     let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
     loop {
-        chooser.has_left(&CopyOutlook { left, ..outlook });
+        chooser.has_left(spent, &CopyOutlook { left, ..outlook });
         let turn = chooser.next_turn(spent).expect("BBR is tried first");
         let usual = if turn.is_candidate { 93e6 } else { 50e6 };
         let rate = usual * (0.05 * random.normal()).exp();
@@ -326,17 +326,37 @@ fn what_was_kept_shortens_the_copy_and_the_trials_that_follow() {
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], SIZE, 7);
     let outlook = CopyOutlook { elapsed: Nanos::secs(30), left: Bytes(0), rate: BitRate(1e9) };
     let mut spent = Nanos(0);
-    chooser.has_left(&outlook);
+    chooser.has_left(spent, &outlook);
     while let Some(turn) = chooser.next_turn(spent) {
         spent += turn.settle + turn.count;
         chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
-        chooser.has_left(&outlook);
+        chooser.has_left(spent, &outlook);
     }
     // Four blocks and a turn of half a second are 8.5 of the 9 seconds.
     assert_eq!(spent, Nanos::millis(8_500));
     let decided = chooser.decided();
     assert_eq!([decided[0].result, decided[1].result], [CopyTrialResult::Kept, CopyTrialResult::NotTried]);
     assert_eq!(decided[1].why, "no time was left for it");
+}
+
+/// Trials that begin late in a copy have their share of all of it, and a later candidate has one of the rest.
+#[test]
+fn a_candidate_after_one_that_was_kept_takes_at_most_30_percent_of_what_is_left() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), over_udt()], SIZE, 7);
+    let (mut spent, mut kept_at) = (Nanos(0), None);
+    while let Some(turn) = chooser.next_turn(spent) {
+        spent += turn.settle + turn.count;
+        let bytes = if turn.arm.flows == 8 { 2e8 } else { 1e8 };
+        chooser.take(&counted(&turn, bytes));
+        let left = if chooser.kept().is_some() { 3_000_000_000 } else { 50_000_000_000 };
+        kept_at = kept_at.or_else(|| chooser.kept().map(|_| spent));
+        let elapsed = Nanos::secs(300) + spent;
+        chooser.has_left(spent, &CopyOutlook { elapsed, left: Bytes(left), rate: BitRate(1e9) });
+    }
+    let decided = chooser.decided();
+    assert_eq!((decided.len(), decided[0].result), (2, CopyTrialResult::Kept));
+    // Of 24 s.
+    assert!(spent - kept_at.expect("it was kept") <= Nanos::millis(7_200), "{spent} {kept_at:?}");
 }
 
 /// Blocks may not say how many of them there are.
@@ -349,7 +369,8 @@ fn what_is_left_counts_after_the_first_turn_alone() {
             turns += 1;
             chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
             if turns == left_at {
-                chooser.has_left(&CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) });
+                let outlook = CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) };
+                chooser.has_left(Nanos(0), &outlook);
             }
         }
         chooser.decided().remove(0).blocks
