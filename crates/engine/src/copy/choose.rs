@@ -17,8 +17,8 @@ use landspeed_analysis::copy_choice::{
 use landspeed_analysis::{copy_held, hold_words};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyHolder, CopyTimes, CopyTrialResult, CopyTurn,
-    Line, Settings, Side,
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyDecision, CopyHeld, CopyHolder, CopyTimes,
+    CopyTrialResult, CopyTurn, Line, Settings, Side,
 };
 
 use super::CopyOptions;
@@ -109,7 +109,7 @@ pub(super) struct CopyTrials<'a> {
     start: CopyArm,
     /// True if the target writes past its page cache.
     is_direct: bool,
-    /// The other transport whose flows both ends were asked for.
+    /// The other transport whose flows the ends were asked for.
     other: Option<String>,
     stage: Stage,
     seen: SeenCounts,
@@ -195,6 +195,7 @@ impl<'a> CopyTrials<'a> {
     /// Has both ends use a setting, and the source count after the first of these times for the second one.
     fn turn(&mut self, arm: CopyArm, times: [Nanos; 2], asked: Asked) -> Stage {
         if arm.transport.is_some() && arm.transport != self.other {
+            self.other.clone_from(&arm.transport);
             // Side B accepts the flows.
             return self.open(Side::B, (arm, times, asked));
         }
@@ -222,10 +223,7 @@ impl<'a> CopyTrials<'a> {
         match self.pair.host(side).poll(&pending, Duration::ZERO) {
             None => Stage::Opens(pending, side, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) if side == Side::B => self.open(Side::A, (arm, times, asked)),
-            Some((_, Ok(Reply::Done {}))) => {
-                self.other = arm.transport.clone();
-                self.turn(arm, times, asked)
-            }
+            Some((_, Ok(Reply::Done {}))) => self.turn(arm, times, asked),
             Some((_, Ok(_))) => self.give_up("an end gave another answer"),
             Some((_, Err(error))) => {
                 self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
@@ -433,7 +431,7 @@ impl<'a> CopyTrials<'a> {
         let (spent, outlook) = (self.trials_begun.elapsed().into(), self.outlook());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
         if let Some(outlook) = outlook {
-            chooser.has_left(&outlook);
+            chooser.has_left(spent, &outlook);
         }
         let next = chooser.next_turn(spent);
         let incumbent = chooser.incumbent().clone();
@@ -448,9 +446,10 @@ impl<'a> CopyTrials<'a> {
     /// waited for.
     fn leave_others(&mut self) {
         self.choosing.others.clear();
-        if self.other.is_some() {
-            // Side A opens the flows.
-            drop(self.pair.a.start(&Request::CopyLeaveOthers {}));
+        if self.other.take().is_some() {
+            // Side A opens the flows. Side B then needs no port for them.
+            let hosts = [self.pair.a, self.pair.b];
+            hosts.iter().for_each(|host| drop(host.start(&Request::CopyLeaveOthers {})));
         }
     }
 
@@ -459,7 +458,11 @@ impl<'a> CopyTrials<'a> {
         let decided = chooser.decided();
         self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
         self.choice.kept = chooser.kept().cloned();
-        if decided.iter().any(|one| one.to.transport.is_some() && one.result != CopyTrialResult::Kept) {
+        // A transport that was kept stays with whatever else is tried.
+        let is_refused = |one: &CopyDecision| {
+            one.to.transport != one.from.transport && one.result != CopyTrialResult::Kept
+        };
+        if decided.iter().any(is_refused) {
             self.leave_others();
         }
         self.lines.extend(decided.into_iter().map(|decision| Line::CopyDecision(Box::new(decision))));
