@@ -20,11 +20,13 @@ use landspeed_mover::{
 };
 use landspeed_observer::{DiskCounters, ProcessorLosses};
 use landspeed_record::units::Nanos;
-use landspeed_record::{CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes};
+use landspeed_record::{
+    CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes, Settings,
+};
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use self::flows::{check_number, flows_of};
+use self::flows::{check_number, flows_of, others_of};
 use self::named::NamedEntries;
 use crate::copy_permission::CopyPermission;
 use crate::ports::DataPorts;
@@ -42,6 +44,8 @@ pub(crate) struct Copies(Mutex<CurrentCopy>, NamedEntries);
 #[derive(Default, Clone)]
 struct CurrentCopy {
     progress: Arc<CopyProgress>,
+    /// Its flows; `None` if it is a comparison.
+    flows: Option<CopyFlows>,
     /// What this host's processors lost since it began; `None` before the first one.
     losses: Option<Arc<ProcessorLosses>>,
     /// The disks under its files; `None` before the first one.
@@ -51,7 +55,7 @@ struct CurrentCopy {
 impl Copies {
     /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
     pub(crate) fn state(&self) -> Reply {
-        let CurrentCopy { progress, losses, disks } = self.0.lock().clone();
+        let CurrentCopy { progress, losses, disks, .. } = self.0.lock().clone();
         let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
         let disk = disks.and_then(|disks| disks.so_far());
         let times = CopyEndTimes { host, disk, ..progress.times() };
@@ -77,6 +81,26 @@ impl Copies {
         check_number(flows)?;
         self.progress().widen(flows);
         Ok(Reply::Done {})
+    }
+
+    /// Opens or accepts flows of another transport beside those of the copy.
+    pub(crate) fn add_others(
+        &self,
+        ports: &DataPorts,
+        settings: Settings,
+        count: u32,
+    ) -> Result<Reply, String> {
+        check_number(count)?;
+        let CurrentCopy { progress, flows, .. } = self.0.lock().clone();
+        let own = flows.ok_or("no copy goes on here")?;
+        progress.add_others(others_of(ports, &own, settings, count)?)?;
+        Ok(Reply::Done {})
+    }
+
+    /// Replaces flows of another transport by flows of the copy's own.
+    pub(crate) fn leave_others(&self) -> Reply {
+        self.progress().leave_others();
+        Reply::Done {}
     }
 
     /// Uses a setting, and counts what the target takes: after the first of these times, for the second one.
@@ -132,12 +156,17 @@ impl Copies {
 
     /// Returns the counts of a copy or a comparison that begins now. The disks under `paths` are observed; a comparison gives
     /// none.
-    fn begin<'a>(&self, paths: impl IntoIterator<Item = &'a NamedPath>) -> Arc<CopyProgress> {
+    fn begin<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a NamedPath>,
+        flows: Option<&CopyFlows>,
+    ) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress::default());
         let losses = Some(Arc::new(ProcessorLosses::begin()));
         let places: Vec<PathBuf> = paths.into_iter().filter_map(real_place).collect();
         let disks = Some(Arc::new(DiskCounters::begin(&places)));
-        *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses, disks };
+        let flows = flows.cloned();
+        *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), flows, losses, disks };
         progress
     }
 
@@ -149,7 +178,7 @@ impl Copies {
         source: &Source,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin(source.roots.iter().map(|root| &root.path));
+        let progress = self.begin(source.roots.iter().map(|root| &root.path), Some(flows));
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
@@ -165,7 +194,7 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin([]);
+        let progress = self.begin([], None);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::compare(flows, source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
@@ -179,7 +208,7 @@ impl Copies {
         target: &Target,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin([&target.folder]);
+        let progress = self.begin([&target.folder], Some(flows));
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
@@ -195,7 +224,7 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin([]);
+        let progress = self.begin([], None);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::show(flows, target, check, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})

@@ -188,6 +188,10 @@ impl Agent {
             }
             Request::CopyState {} => Ok(self.copies()?.state()),
             Request::CopyWiden { flows } => self.copies()?.widen(flows),
+            Request::CopyOthers { settings, flows } => {
+                self.copies()?.add_others(&self.ports, settings, flows)
+            }
+            Request::CopyLeaveOthers {} => Ok(self.copies()?.leave_others()),
             Request::CopyTurn { arm, settle_ns, count_ns } => {
                 self.copies()?.turn(&arm, [settle_ns, count_ns], &self.cancel())
             }

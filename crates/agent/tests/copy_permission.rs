@@ -14,7 +14,7 @@ use landspeed_agent::session::{
 };
 use landspeed_agent::{Agent, CopyPermission, Permissions};
 use landspeed_record::units::Nanos;
-use landspeed_record::{CopyArm, CopyCheck, CopyKeeping, PathBytes, Role};
+use landspeed_record::{CopyArm, CopyCheck, CopyKeeping, PathBytes, Role, Settings};
 
 use copies::{bytes, flows, listen, receive, send};
 
@@ -109,6 +109,8 @@ fn an_agent_without_leave_copies_nothing_and_names_the_option() {
         (Request::CopyProven {}, "--allow-read DIR"),
         (Request::CopyState {}, "--allow-read DIR"),
         (Request::CopyWiden { flows: 1 }, "--allow-read DIR"),
+        (Request::CopyOthers { settings: Settings::new(), flows: 1 }, "--allow-read DIR"),
+        (Request::CopyLeaveOthers {}, "--allow-read DIR"),
         (Request::CopyTurn { arm, settle_ns: time, count_ns: time }, "--allow-read DIR"),
         (Request::CopyWrites { direct: false }, "--allow-read DIR"),
         (Request::CopySlow { for_ns: time }, "--allow-read DIR"),

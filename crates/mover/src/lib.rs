@@ -59,7 +59,7 @@ mod wire;
 
 pub use compare::{compare, show};
 pub use error::Error;
-pub use link::{Caller, Flows, Opening};
+pub use link::{Caller, Flows, Opening, OtherFlows};
 pub use name::RelativeName;
 pub use named_path::{Confinement, NamedPath};
 pub use progress::CopyProgress;

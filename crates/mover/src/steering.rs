@@ -1,5 +1,5 @@
-//! What is changed on a copy that goes on: how many of its flows are in use, and the congestion control of those that
-//! send; and what is counted meanwhile.
+//! What is changed on a copy that goes on: how many of its flows are in use, of which transport, and the congestion
+//! control of those that send; and what is counted meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,8 +12,9 @@ use landspeed_transport::{CancelFlag, Flow, tcp_limits};
 use parking_lot::Mutex;
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 
-use crate::CopyProgress;
+use crate::link::FIRST_OTHER;
 use crate::plan::PieceWork;
+use crate::{CopyProgress, OtherFlows};
 
 /// The time between two looks at what ends a turn.
 const LOOK: Duration = Duration::from_millis(10);
@@ -27,6 +28,14 @@ pub(crate) struct Steering {
     opened: AtomicU32,
     /// The number of flows that may send content. Others rest.
     in_use: AtomicU32,
+    /// True if flows of another transport are in use before those of the copy's own.
+    uses_others: AtomicBool,
+    /// The other transport, once its flows are asked for.
+    other: Mutex<Option<String>>,
+    /// Those flows, before the links have taken them.
+    coming: Mutex<Option<OtherFlows>>,
+    /// Raised once flows of the copy's own transport are to take the places of those.
+    left: CancelFlag,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
     /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
@@ -45,6 +54,10 @@ impl Default for Steering {
             at_first: AtomicU32::new(u32::MAX),
             opened: AtomicU32::new(u32::MAX),
             in_use: AtomicU32::new(u32::MAX),
+            uses_others: AtomicBool::new(false),
+            other: Mutex::default(),
+            coming: Mutex::default(),
+            left: CancelFlag::new(),
             taken: AtomicU64::new(0),
             others: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -66,6 +79,21 @@ impl Steering {
 
     pub(crate) fn in_use(&self) -> u32 {
         self.in_use.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of the link that comes first in use. Those with lower numbers come after all others.
+    pub(crate) fn first(&self) -> u32 {
+        if self.uses_others.load(Ordering::Acquire) { FIRST_OTHER } else { 0 }
+    }
+
+    /// Returns flows of another transport that are asked for, once.
+    pub(crate) fn take_others(&self) -> Option<OtherFlows> {
+        self.coming.lock().take()
+    }
+
+    /// Returns the flag that is raised once flows of another transport are wanted no more.
+    pub(crate) fn left(&self) -> &CancelFlag {
+        &self.left
     }
 
     /// Sets the bytes of pieces that the target has taken. One thread at a time calls this.
@@ -115,6 +143,11 @@ impl Steering {
     }
 
     fn set(&self, arm: &CopyArm) -> Result<(), String> {
+        let is_other = arm.transport.is_some();
+        if is_other && *self.other.lock() != arm.transport {
+            return Err("no flows of that transport were asked for".to_owned());
+        }
+        self.uses_others.store(is_other, Ordering::Release);
         self.in_use.store(arm.flows.max(1), Ordering::Release);
         let Some(control) = &arm.control else { return Ok(()) };
         // A flow that opens meanwhile is among these flows, or sees the new control.
@@ -151,6 +184,30 @@ impl CopyProgress {
         self.steering.opened.fetch_max(flows, Ordering::AcqRel);
     }
 
+    /// Opens flows of another transport beside those of the copy, which rest until a setting names them. Both ends
+    /// have to be asked, the one that accepts them first.
+    ///
+    /// # Errors
+    /// Returns the reason, in words, if there are such flows already, or if the copy is over.
+    pub fn add_others(&self, flows: OtherFlows) -> Result<(), String> {
+        let mut other = self.steering.other.lock();
+        if let Some(name) = &*other {
+            return Err(format!("flows over {name} were asked for already"));
+        }
+        if self.steering.left.is_cancelled() {
+            return Err("the copy is over".to_owned());
+        }
+        *other = Some(flows.transport.clone());
+        *self.steering.coming.lock() = Some(flows);
+        Ok(())
+    }
+
+    /// Replaces flows of another transport by flows of the copy's own, for good. What they have not carried goes on there.
+    /// The end that accepts them closes its port.
+    pub fn leave_others(&self) {
+        self.steering.left.cancel();
+    }
+
     /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the
     /// time `count`, or until the copy is over. Only the source can do it.
     pub fn turn(&self, arm: &CopyArm, settle: Duration, count: Duration, cancel: &CancelFlag) -> CopyCount {
@@ -174,7 +231,10 @@ impl CopyProgress {
 
     /// Returns what the flows have now.
     fn flows_now(&self) -> CopyCount {
-        let live = self.steering.live();
+        let transport = self.steering.other.lock().clone();
+        let transport = transport.filter(|_| self.steering.uses_others.load(Ordering::Acquire));
+        let mut live = self.steering.live();
+        live.retain(|flow| is_other(flow.as_ref()) == transport.is_some());
         let sockets = || live.iter().flat_map(|flow| flow.sockets());
         let of_tcp = sockets().filter_map(|socket| tcp_limits(socket).ok()).map(|limits| limits.rtt);
         // A transport that runs in this program knows its own round trips.
@@ -185,6 +245,7 @@ impl CopyProgress {
         CopyCount {
             // There are at most 64 of them.
             flows: (live.len() as u32).min(self.steering.in_use()),
+            transport,
             rtt_ns: rtts.max().unwrap_or_default(),
             control: first.filter(|first| controls.iter().all(|other| other.as_ref() == Some(first))),
             ..CopyCount::default()
@@ -214,8 +275,18 @@ impl Reading {
     }
 }
 
-/// Gives the sockets of a flow a congestion control. Returns why they do not have it.
+/// Returns true if a flow is of another transport than the copy's own. Those in this program are the only ones that
+/// there are. A flow of the kernel on such a link is one of the copy's own that stands in.
+fn is_other(flow: &dyn Flow) -> bool {
+    flow.number() >= FIRST_OTHER && flow.runs_in_calls()
+}
+
+/// Gives the sockets of a flow a congestion control, which those of another transport do not have. Returns why they
+/// do not have it.
 fn give_control(flow: &dyn Flow, control: &str) -> Result<(), String> {
+    if is_other(flow) {
+        return Ok(());
+    }
     for socket in flow.sockets() {
         let refused = |error: rustix::io::Errno| format!("TCP_CONGESTION {control}: {error}");
         set_tcp_congestion(socket, control).map_err(refused)?;

@@ -16,6 +16,9 @@ pub struct CopyArm {
     pub control: Option<String>,
     /// True if the target writes pieces of long files past its page cache.
     pub direct: bool,
+    /// The transport of the flows in use, such as "udt", if they are not the copy's own flows, which rest; null
+    /// otherwise.
+    pub transport: Option<String>,
 }
 
 /// What was counted while a copy ran with one setting.
@@ -32,6 +35,8 @@ pub struct CopyCount {
     pub flows: u32,
     /// The congestion control that the sockets say they have; null if they have none or not the same.
     pub control: Option<String>,
+    /// The transport of these flows, if they are not the copy's own; null otherwise.
+    pub transport: Option<String>,
     /// The longest smoothed round-trip time of the flows; zero if it is not known.
     pub rtt_ns: Nanos,
     /// Why the flows did not take the setting; empty if they did.
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_a_line_says_comes_back() {
-        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: true };
+        let arm = CopyArm { flows: 8, control: None, direct: true, transport: Some("udt".to_owned()) };
         let counted = CopyCount { taken_bytes: Bytes(7), is_clean: true, ..CopyCount::default() };
         let turn = CopyTurn { arm: arm.clone(), candidate: 2, counted, ..CopyTurn::default() };
         let ratio = Some(Estimate { ratio: 1.2, low: 1.1, high: 1.3 });

@@ -152,6 +152,20 @@ impl DataPort {
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
+    /// Starts to listen for flows of a transport for which no port is reserved, at the number that follows from this
+    /// port's.
+    ///
+    /// # Errors
+    /// Returns [`Error::Spec`] for an unknown transport and if another socket has that number, and
+    /// [`Error::Transport`] if the kernel refuses.
+    pub fn listen_beside(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
+        let data = transport(TRANSPORT.of(settings))?;
+        let at = data_address(data, self.address())?;
+        let taken = || Error::spec("port", format!("another program has {at}, or one near it"));
+        let _claimed = claim_data(&[data], self.address()).ok_or_else(taken)?;
+        Ok(data.reserve(at)?.listen(settings, &self.key)?)
+    }
+
     /// Starts to listen for the signal flow only.
     pub(crate) fn listen_for_signals(&self) -> Result<Box<dyn Listener>, Error> {
         Ok(self.signals.listen(&plain(), &self.key)?)
@@ -367,6 +381,21 @@ mod tests {
         for name in ["tcp", "tls", "udp", "udt"] {
             port.listen(&with(&[(&TRANSPORT, name)])).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
+    }
+
+    /// Flows of another transport come to a copy that goes on.
+    #[test]
+    fn a_port_that_listens_listens_for_another_transport_too_where_nobody_else_does() {
+        let (tls, udt) = (with(&[(&TRANSPORT, "tls")]), with(&[(&TRANSPORT, "tls-udt")]));
+        let is_free = |at: &SocketAddr| DataPort::open_at(*at, &["tls", "tls-udt"], KEY).is_ok();
+        let at = (0..400).map(|n| SocketAddr::new(HERE, 29_000 + 8 * n)).find(is_free).expect("free ports");
+        let port = DataPort::open_at(at, &["tls"], KEY).expect("free again");
+        let _own = port.listen(&tls).expect("it listens");
+        let other = port.listen_beside(&udt).expect("it listens beside");
+        let taken = port.listen_beside(&udt).err().expect("the first one has it").to_string();
+        assert!(taken.contains(&(at.port() + 3).to_string()), "{taken}");
+        drop(other);
+        port.listen_beside(&udt).expect("free again");
     }
 
     #[test]

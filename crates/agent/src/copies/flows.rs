@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use landspeed_mover::{Caller, Flows, Opening};
-use landspeed_record::{COPY_PATIENCE_TIMES, Role};
+use landspeed_mover::{Caller, Flows, Opening, OtherFlows};
+use landspeed_record::{COPY_PATIENCE_TIMES, Role, Settings};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::ClientPlan;
@@ -32,6 +32,32 @@ pub(super) fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, R
     let patience = asked.patience_ns.into();
     let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
     Ok((Flows { count: most, opening, patience, give_up_after }, way))
+}
+
+/// Returns how this end of a copy with the flows `own` gets flows of another transport beside them.
+pub(super) fn others_of(
+    ports: &DataPorts,
+    own: &CopyFlows,
+    settings: Settings,
+    count: u32,
+) -> Result<OtherFlows, String> {
+    if own.is_relayed {
+        return Err("the flows of this copy are relayed".to_owned());
+    }
+    let asked = CopyFlows { settings, ..own.clone() };
+    let transport = transport_of(&asked)?;
+    transport.can_run(&asked.settings)?;
+    let opening = match asked.role {
+        Role::Client => connect(ports, &asked).map(|(opening, _)| opening),
+        Role::Server => listen_beside(ports, &asked),
+    };
+    let opening = opening.map_err(|error| error.to_string())?;
+    let name = transport.encrypts().unwrap_or_default();
+    Ok(OtherFlows { transport: name.to_owned(), count, opening })
+}
+
+fn listen_beside(ports: &DataPorts, asked: &CopyFlows) -> Result<Opening, Box<dyn std::error::Error>> {
+    Ok(Opening::Accept(ports.get(asked.at.port())?.listen_beside(&asked.settings)?))
 }
 
 /// Returns an error if no copy has this number of flows.

@@ -249,6 +249,17 @@ pub enum Request {
     /// Open further flows of the copy in which this agent takes part, up to this number. Only the end that opens its
     /// flows can do it. Answered with [`Reply::Done`].
     CopyWiden { flows: u32 },
+    /// Open or accept flows of another transport beside those of the copy in which this agent takes part. They rest
+    /// until a setting names them. The end that accepts them has to be asked first. Answered with [`Reply::Done`].
+    CopyOthers {
+        /// Their settings, with their transport.
+        settings: Settings,
+        /// Their number.
+        flows: u32,
+    },
+    /// Replace flows of another transport by flows of the copy's own, for good. The end that accepts them closes their
+    /// port. Answered with [`Reply::Done`].
+    CopyLeaveOthers {},
     /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
     /// Answered with [`Reply::CopyTurned`], early if the copy ends.
     CopyTurn {
@@ -308,6 +319,8 @@ impl Request {
             Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
             Request::CopyWiden { .. } => "open further flows",
+            Request::CopyOthers { .. } => "open flows of another transport",
+            Request::CopyLeaveOthers {} => "leave another transport",
             Request::CopyTurn { .. } => "use a setting in a copy",
             Request::CopyWrites { .. } => "write past the page cache",
             Request::CopySlow { .. } => "slow a copy",

@@ -17,6 +17,8 @@ pub struct CopyChange {
     pub control: Option<String>,
     /// Whether the target writes past its page cache.
     pub direct: Option<bool>,
+    /// Flows of another transport in the place of the copy's own.
+    pub transport: Option<String>,
 }
 
 impl CopyChange {
@@ -25,15 +27,22 @@ impl CopyChange {
     }
 
     fn of(arm: &CopyArm) -> Self {
-        CopyChange { flows: Some(arm.flows), control: arm.control.clone(), direct: Some(arm.direct) }
+        let CopyArm { flows, control, direct, transport } = arm.clone();
+        CopyChange { flows: Some(flows), control, direct: Some(direct), transport }
     }
 
-    /// Returns the setting that this change makes of another one.
+    /// Returns the setting that this change makes of another one. Another number of flows and another control are of
+    /// the copy's own flows: they change nothing while these rest, and flows of another transport have no control of
+    /// the kernel.
     pub fn applied(&self, to: &CopyArm) -> CopyArm {
+        let own_rest = self.transport.is_none() && to.transport.is_some();
+        let transport = self.transport.clone().or_else(|| to.transport.clone());
+        let control = self.control.clone().or_else(|| to.control.clone());
         CopyArm {
-            flows: self.flows.unwrap_or(to.flows),
-            control: self.control.clone().or_else(|| to.control.clone()),
+            flows: self.flows.filter(|_| !own_rest).unwrap_or(to.flows),
+            control: control.filter(|_| transport.is_none()),
             direct: self.direct.unwrap_or(to.direct),
+            transport,
         }
     }
 }
@@ -47,6 +56,8 @@ pub struct CopyLevers {
     pub most_flows: Option<u32>,
     /// The congestion controls that the source's kernel has.
     pub controls: Vec<String>,
+    /// The other transports whose flows may take the place of the copy's own.
+    pub transports: Vec<String>,
     /// What an earlier copy over the same path has kept.
     pub remembered: Option<CopyArm>,
 }
@@ -61,7 +72,7 @@ struct CandidateRow {
 
 /// What is worth a try. Against each thing that holds a copy, the rows come in this order. Against a limit, a relay
 /// and a file system's metadata, there is none: there the data wait for no flow.
-static CANDIDATES: [CandidateRow; 6] = [
+static CANDIDATES: [CandidateRow; 7] = [
     CandidateRow { against: &[CopyHold::TargetDisk], changes: direct_writes },
     // Each flow has a window, a buffer, a wait for answers and threads of its own.
     CandidateRow {
@@ -84,6 +95,8 @@ static CANDIDATES: [CandidateRow; 6] = [
         ],
         changes: other_controls,
     },
+    // Where the rate of the link holds a copy beside losses, these are among what holds it too.
+    CandidateRow { against: &[CopyHold::NetworkLoss], changes: other_transports },
     CandidateRow {
         against: &[
             CopyHold::NetworkRate,
@@ -146,6 +159,13 @@ fn other_controls(levers: &CopyLevers) -> Vec<CopyChange> {
     CONTROLS.into_iter().filter(is_there).map(change).collect()
 }
 
+/// As many flows of each other transport as the copy has begun with.
+fn other_transports(levers: &CopyLevers) -> Vec<CopyChange> {
+    let flows = Some(levers.start.flows);
+    let change = |name: &String| CopyChange { flows, transport: Some(name.clone()), ..CopyChange::default() };
+    levers.transports.iter().map(change).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use landspeed_record::CopyHolder;
@@ -159,15 +179,16 @@ mod tests {
 
     fn levers() -> CopyLevers {
         let controls = ["reno", "cubic", "bbr"].map(str::to_owned).to_vec();
-        let start = CopyArm { flows: 4, control: Some("cubic".to_owned()), direct: false };
-        CopyLevers { start, most_flows: Some(8), controls, remembered: None }
+        let start = CopyArm { flows: 4, control: Some("cubic".to_owned()), ..CopyArm::default() };
+        CopyLevers { start, most_flows: Some(8), controls, ..CopyLevers::default() }
     }
 
     fn words(by: &[CopyHold], levers: &CopyLevers) -> String {
         let word = |change: &CopyChange| {
             let flows = change.flows.map(|flows| flows.to_string());
             let direct = change.direct.filter(|direct| *direct).map(|_| "direct".to_owned());
-            flows.into_iter().chain(change.control.clone()).chain(direct).collect::<Vec<_>>().join("+")
+            let names = change.control.clone().into_iter().chain(change.transport.clone());
+            flows.into_iter().chain(names).chain(direct).collect::<Vec<_>>().join("+")
         };
         candidates(&held(by), levers).iter().map(word).collect::<Vec<_>>().join(" ")
     }
@@ -182,7 +203,7 @@ mod tests {
         assert_eq!(words(&[CopyHold::TargetProcessor], &own), "8 2 direct");
         assert_eq!(words(&[CopyHold::TargetQuota], &own), "2 direct");
         assert_eq!(words(&[CopyHold::Limit], &own), "");
-        let reno = CopyArm { flows: 1, control: Some("reno".to_owned()), direct: false };
+        let reno = CopyArm { flows: 1, control: Some("reno".to_owned()), ..CopyArm::default() };
         let reno = CopyLevers { start: reno, ..levers() };
         assert_eq!(words(&[CopyHold::NetworkRate], &reno), "bbr cubic 2", "one flow cannot be fewer");
     }
@@ -196,8 +217,32 @@ mod tests {
     }
 
     #[test]
+    fn another_transport_is_tried_against_losses_and_after_another_control() {
+        let may = CopyLevers { transports: vec!["udt".to_owned()], ..levers() };
+        assert_eq!(words(&[CopyHold::NetworkLoss], &may), "bbr 4+udt 8");
+        assert_eq!(words(&[CopyHold::NetworkRate, CopyHold::NetworkLoss], &may), "bbr 2 8 4+udt");
+        assert_eq!(words(&[CopyHold::NetworkRate, CopyHold::NetworkWindow], &may), "bbr 2 8");
+        let no_bbr = CopyLevers { controls: vec!["cubic".to_owned()], ..may };
+        assert_eq!(words(&[CopyHold::NetworkLoss], &no_bbr), "4+udt 8");
+    }
+
+    #[test]
+    fn what_is_of_the_own_flows_changes_nothing_while_they_rest() {
+        let udt = CopyArm { flows: 4, transport: Some("udt".to_owned()), ..CopyArm::default() };
+        let change =
+            CopyChange { flows: Some(4), transport: Some("udt".to_owned()), ..CopyChange::default() };
+        let bbr = CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() };
+        assert_eq!(change.applied(&bbr), udt);
+        assert_eq!(CopyChange::of(&udt).applied(&levers().start), udt);
+        let own = [CopyChange::flows(8), CopyChange { control: bbr.control, ..CopyChange::default() }];
+        assert!(own.iter().all(|change| change.applied(&udt) == udt));
+        let direct = CopyChange { direct: Some(true), ..CopyChange::default() };
+        assert_eq!(direct.applied(&udt), CopyArm { direct: true, ..udt });
+    }
+
+    #[test]
     fn what_an_earlier_copy_kept_comes_first() {
-        let remembered = Some(CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: false });
+        let remembered = Some(CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() });
         let levers = CopyLevers { remembered, ..levers() };
         assert_eq!(words(&[CopyHold::NetworkRate], &levers), "8+bbr bbr 2 8");
     }

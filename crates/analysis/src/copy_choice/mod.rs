@@ -27,6 +27,7 @@ use crate::LadderRules;
 pub use candidates::{CopyChange, CopyLevers, candidates};
 pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
 pub use slowed::{SlowedTrial, slowed_side};
+pub use trial::missing_flows;
 use trial::{CandidateEnd, CandidateTrial};
 
 /// The turn of a copy that comes next.
@@ -106,11 +107,14 @@ impl CopyChooser {
 
     /// Takes the present outlook of the copy. A far faster candidate would end the copy before its blocks are complete, so
     /// its first turn limits their number: they fit into the content that is left, and more than the usual number fit into
-    /// 30 % of it. A kept setting shortens the copy, and with it the time for further candidates.
-    pub fn has_left(&mut self, outlook: &CopyOutlook) {
+    /// 30 % of it. A kept setting shortens the copy, and with it the time for further candidates: those after it take at
+    /// most 30 % of what is left. The trials have taken `spent` so far.
+    pub fn has_left(&mut self, spent: Nanos, outlook: &CopyOutlook) {
         let (size, flows) = (self.size, self.flows());
         match self.trial.as_mut().map(|trial| (trial.rate_before_blocks(), trial)) {
-            None if self.has_kept => self.size.budget = size.budget.min(outlook.budget()),
+            None if self.has_kept => {
+                self.size.budget = size.budget.min(outlook.budget()).min(spent + outlook.budget_of_rest());
+            }
             // A turn begins with the windows that the one before it left: both settings count as the faster one.
             Some((Some(own), trial)) => {
                 let rate = BitRate(own.0.max(outlook.rate.0));

@@ -70,6 +70,11 @@ impl CopyOutlook {
         self.part(SHARE)
     }
 
+    /// Returns the time that trials may take of what is left of the copy.
+    pub(super) fn budget_of_rest(&self) -> Nanos {
+        Nanos((self.left_s().min(1e9) * SHARE * 1e9) as u64)
+    }
+
     /// Returns true if the copy is long enough to test what holds it, and has gone on for long enough to name that.
     pub fn is_worth_a_test(&self) -> bool {
         self.expected_s() >= LEAST_SLOWED.as_secs_f64() && self.elapsed >= LEAST_BEFORE

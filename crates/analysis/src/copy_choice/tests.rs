@@ -11,7 +11,7 @@ const SIZE: TrialSize = TrialSize {
 };
 
 fn arm(flows: u32, control: &str) -> CopyArm {
-    CopyArm { flows, control: Some(control.to_owned()), direct: false }
+    CopyArm { flows, control: Some(control.to_owned()), ..CopyArm::default() }
 }
 
 fn flows(flows: u32) -> CopyChange {
@@ -25,6 +25,7 @@ fn counted(turn: &NextTurn, bytes: f64) -> CopyCount {
         is_clean: true,
         flows: turn.arm.flows,
         control: turn.arm.control.clone(),
+        transport: turn.arm.transport.clone(),
         ..CopyCount::default()
     }
 }
@@ -60,7 +61,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
         spent += turn.settle + turn.count;
         let bytes = path.bytes(effect(turn.arm.flows));
         chooser.take(&counted(&turn, bytes));
-        chooser.has_left(&CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
+        chooser.has_left(spent, &CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
     let decided = chooser.decided();
     (chooser, decided)
@@ -126,6 +127,46 @@ fn a_setting_that_does_not_come_into_force_is_not_tried() {
     assert!(decided.iter().all(|decision| decision.result == CopyTrialResult::NotTried), "{decided:?}");
     assert_eq!(decided[0].why, "not permitted");
     assert_eq!(decided[1].why, "4 of 8 flows were open");
+}
+
+fn over_udt() -> CopyChange {
+    CopyChange { flows: Some(4), transport: Some("udt".to_owned()), ..CopyChange::default() }
+}
+
+/// Where its flows do not open, those of the copy's own transport carry on, and no turn counts for it.
+#[test]
+fn a_transport_that_is_not_let_in_is_not_tried() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt()], SIZE, 7);
+    let mut turns = 0;
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        turns += 1;
+        assert!(turns < 100 && turn.arm.transport.is_some(), "{turn:?}");
+        chooser.take(&CopyCount { flows: turns % 4, ..counted(&turn, 1e8) });
+    }
+    let decided = chooser.decided();
+    assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::NotTried));
+    assert_eq!(decided[0].why, "2 of 4 flows were open over udt: something on the way may not let it in");
+}
+
+#[test]
+fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_no_control() {
+    let run = |open_in_its_turns: &dyn Fn(u32) -> u32| {
+        let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr], SIZE, 7);
+        let mut turns = 0;
+        while let Some(turn) = chooser.next_turn(Nanos(0)) {
+            turns += 1;
+            let is_other = turn.arm.transport.is_some();
+            let flows = if is_other { open_in_its_turns(turns) } else { 4 };
+            chooser.take(&CopyCount { flows, ..counted(&turn, if is_other { 2e8 } else { 1e8 }) });
+        }
+        (chooser.kept().cloned(), chooser.decided())
+    };
+    let (kept, decided) = run(&|turns| if turns == 1 { 4 } else { 3 });
+    assert_eq!((kept, decided[0].result), (None, CopyTrialResult::Undecided));
+    let (kept, decided) = run(&|_| 4);
+    assert_eq!(kept, Some(over_udt().applied(&arm(4, "cubic"))));
+    assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::Kept), "nothing else can be changed");
 }
 
 /// A stream of small files between long ones, or a path that breaks, must not be taken for the effect of a setting.
@@ -241,7 +282,7 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
     let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
     loop {
-        chooser.has_left(&CopyOutlook { left, ..outlook });
+        chooser.has_left(spent, &CopyOutlook { left, ..outlook });
         let turn = chooser.next_turn(spent).expect("BBR is tried first");
         let usual = if turn.is_candidate { 93e6 } else { 50e6 };
         let rate = usual * (0.05 * random.normal()).exp();
@@ -285,17 +326,37 @@ fn what_was_kept_shortens_the_copy_and_the_trials_that_follow() {
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], SIZE, 7);
     let outlook = CopyOutlook { elapsed: Nanos::secs(30), left: Bytes(0), rate: BitRate(1e9) };
     let mut spent = Nanos(0);
-    chooser.has_left(&outlook);
+    chooser.has_left(spent, &outlook);
     while let Some(turn) = chooser.next_turn(spent) {
         spent += turn.settle + turn.count;
         chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
-        chooser.has_left(&outlook);
+        chooser.has_left(spent, &outlook);
     }
     // Four blocks and a turn of half a second are 8.5 of the 9 seconds.
     assert_eq!(spent, Nanos::millis(8_500));
     let decided = chooser.decided();
     assert_eq!([decided[0].result, decided[1].result], [CopyTrialResult::Kept, CopyTrialResult::NotTried]);
     assert_eq!(decided[1].why, "no time was left for it");
+}
+
+/// Trials that begin late in a copy have their share of all of it, and a later candidate has one of the rest.
+#[test]
+fn a_candidate_after_one_that_was_kept_takes_at_most_30_percent_of_what_is_left() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), over_udt()], SIZE, 7);
+    let (mut spent, mut kept_at) = (Nanos(0), None);
+    while let Some(turn) = chooser.next_turn(spent) {
+        spent += turn.settle + turn.count;
+        let bytes = if turn.arm.flows == 8 { 2e8 } else { 1e8 };
+        chooser.take(&counted(&turn, bytes));
+        let left = if chooser.kept().is_some() { 3_000_000_000 } else { 50_000_000_000 };
+        kept_at = kept_at.or_else(|| chooser.kept().map(|_| spent));
+        let elapsed = Nanos::secs(300) + spent;
+        chooser.has_left(spent, &CopyOutlook { elapsed, left: Bytes(left), rate: BitRate(1e9) });
+    }
+    let decided = chooser.decided();
+    assert_eq!((decided.len(), decided[0].result), (2, CopyTrialResult::Kept));
+    // Of 24 s.
+    assert!(spent - kept_at.expect("it was kept") <= Nanos::millis(7_200), "{spent} {kept_at:?}");
 }
 
 /// Blocks may not say how many of them there are.
@@ -308,7 +369,8 @@ fn what_is_left_counts_after_the_first_turn_alone() {
             turns += 1;
             chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
             if turns == left_at {
-                chooser.has_left(&CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) });
+                let outlook = CopyOutlook { elapsed: Nanos(0), left: Bytes(0), rate: BitRate(1e9) };
+                chooser.has_left(Nanos(0), &outlook);
             }
         }
         chooser.decided().remove(0).blocks

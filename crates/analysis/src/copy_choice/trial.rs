@@ -188,8 +188,8 @@ impl CandidateTrial {
         self.is_in_force = is_in_force(counted, &self.arm);
         self.first_rate = counted.taken_bytes.per(counted.counted_ns);
         self.tries += 1;
-        let why = || format!("{} of {} flows were open", counted.flows, self.arm.flows);
-        (!self.is_in_force && self.tries >= MOST_TRIES).then(|| CandidateEnd::not_tried(why()))
+        let why = || CandidateEnd::not_tried(missing_flows(counted.flows, &self.arm));
+        (!self.is_in_force && self.tries >= MOST_TRIES).then(why)
     }
 
     /// Gives up the block under way because of its last turn, and after several of them the candidate.
@@ -216,5 +216,15 @@ impl CandidateTrial {
 
 /// Returns true if the flows have the setting that was asked for.
 fn is_in_force(counted: &CopyCount, asked: &CopyArm) -> bool {
-    counted.flows == asked.flows && (asked.control.is_none() || counted.control == asked.control)
+    let has_control = asked.control.is_none() || counted.control == asked.control;
+    counted.flows == asked.flows && counted.transport == asked.transport && has_control
+}
+
+/// Returns that only so many flows of a setting are open, in words.
+pub fn missing_flows(open: u32, asked: &CopyArm) -> String {
+    let missing = format!("{open} of {} flows were open", asked.flows);
+    match &asked.transport {
+        Some(name) => format!("{missing} over {name}: something on the way may not let it in"),
+        None => missing,
+    }
 }

@@ -258,7 +258,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         tuned,
         ..plan(&places, &what, shown, is_relayed)
     };
-    let what = CopyOptions { choosing: args.choose.choosing(&plan, records.as_deref()), ..what };
+    let choosing = args.choose.choosing(&plan, flow.others(), records.as_deref());
+    let what = CopyOptions { choosing, ..what };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, (&what, &flow));

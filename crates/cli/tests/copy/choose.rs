@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::*;
+use crate::support::{output, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -76,4 +77,54 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
         "{done}"
     );
     assert_eq!(done["decisions"], Value::Array(Vec::new()), "{done}");
+}
+
+/// Returns how many datagrams of UDP the kernel of a host has received.
+fn datagrams(hosts: &TestHosts, host: &str) -> u64 {
+    let seen = sh(&format!("ip netns exec {} cat /proc/net/snmp", hosts.ns(host)));
+    let counts = seen.lines().filter(|line| line.starts_with("Udp: ")).nth(1).expect("names, then counts");
+    counts.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a number")
+}
+
+/// As if an earlier copy had kept UDT: the next one begins with it, and one that UDP does not reach stays on TCP and
+/// says so.
+#[test]
+fn a_copy_uses_udt_where_an_earlier_one_has_kept_it_and_stays_on_tcp_where_it_is_not_let_in() {
+    needs_root!();
+    if !output("unshare --net nft list ruleset").status.success() {
+        return skip("no firewall can be made: there is no nft, or the kernel lacks what it takes");
+    }
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 100mbit burst 400k latency 50ms", hosts.ns("ctl")));
+    write_file(&hosts.file("first"), 1);
+    document(&hosts, &["--no-sync", &at("first"), &format!("{B}:{}", at("copied"))]);
+    let kept = r#""kept":{"flows":4,"transport":"udt"},"is_remembered":false,"is_judged":true"#;
+    let record = fs::read_to_string(only_record(&hosts)).unwrap();
+    let judged = record.replace(r#""kept":null,"is_remembered":false,"is_judged":false"#, kept);
+    assert_ne!(judged, record);
+    fs::write(only_record(&hosts), judged).unwrap();
+
+    write_file(&hosts.file("long"), 140);
+    let copy_again = |args: &[&str], to: &str| {
+        let (before, to) = (datagrams(&hosts, "b"), at(to));
+        let (from, place) = (at("long"), format!("{B}:{to}"));
+        let done = document(&hosts, &[args, &["--no-sync", from.as_str(), place.as_str()]].concat());
+        sh(&format!("cmp {} {to}", at("long")));
+        (done["choice"].clone(), datagrams(&hosts, "b") - before)
+    };
+    let (choice, by_udp) = copy_again(&[], "over-udt");
+    let used = (&choice["kept"]["transport"], &choice["is_remembered"]);
+    assert_eq!(used, (&Value::from("udt"), &Value::from(true)), "{choice}");
+    assert!(by_udp > 500, "{by_udp}");
+    // The user has named TCP.
+    let (choice, by_udp) = copy_again(&["--transport", "tcp"], "over-tcp");
+    assert!(choice["kept"].is_null() && by_udp < 100, "{choice} {by_udp}");
+
+    let filter = "chain c { type filter hook input priority 0; policy accept; meta l4proto udp drop; }";
+    sh(&format!("ip netns exec {} nft 'table inet f {{ {filter} }}'", hosts.ns("b")));
+    let (choice, _) = copy_again(&[], "not-let-in");
+    assert_eq!((&choice["kept"], &choice["is_remembered"]), (&Value::Null, &Value::from(false)), "{choice}");
+    let (out, err) = text(&hosts.landspeed(&["show", "last"]).output().expect("it runs"));
+    assert!(out.contains("0 of 4 flows were open over udt: something on the way may not"), "{out}{err}");
 }

@@ -206,11 +206,13 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
 /// Returns the settings of both hosts under which flows do without the parts that the study leaves out. The host that sends
 /// decides; the other one is set too, because either may open the flows.
 fn without(study: &Study) -> Cell {
-    let setting = |part: &SenderPart| match part {
-        SenderPart::Sack => ("sack".to_owned(), "off".to_owned()),
-        SenderPart::TailLossProbes => ("tcp-early-retrans".to_owned(), "0".to_owned()),
+    let settings_of = |part: &SenderPart| match part {
+        SenderPart::Sack => [("sack", "off")].as_slice(),
+        SenderPart::TailLossProbes => &[("tcp-early-retrans", "0")],
+        SenderPart::Superpackets => &[("tso", "off"), ("gso", "off"), ("gro", "off")],
     };
-    let settings: Settings = study.without.iter().map(setting).collect();
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let settings: Settings = study.without.iter().flat_map(settings_of).map(owned).collect();
     Cell { a: settings.clone(), b: settings, flow: Settings::new() }
 }
 
@@ -357,10 +359,12 @@ mod tests {
     /// A name or a value that no knob has would end a study at its first run.
     #[test]
     fn knobs_leave_out_parts_of_a_sender() {
-        let study =
-            Study { without: [SenderPart::Sack, SenderPart::TailLossProbes].into(), ..Study::default() };
+        let study = Study {
+            without: [SenderPart::Sack, SenderPart::TailLossProbes, SenderPart::Superpackets].into(),
+            ..Study::default()
+        };
         let cell = without(&study);
-        assert_eq!((cell.a.len(), &cell.a), (2, &cell.b));
+        assert_eq!((cell.a.len(), &cell.a), (5, &cell.b));
         for (name, value) in &cell.a {
             let knob = landspeed_knob::find(name).expect("a knob");
             assert_eq!(knob.factor.domain.check(value), Ok(()), "{name}={value}");

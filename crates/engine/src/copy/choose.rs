@@ -6,16 +6,19 @@
 
 mod seen;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_analysis::copy_choice::{
-    CopyChange, CopyChooser, CopyLevers, CopyOutlook, LEAST_COPY, NextTurn, candidates, trial_size,
+    CopyChange, CopyChooser, CopyLevers, CopyOutlook, LEAST_COPY, NextTurn, candidates, missing_flows,
+    trial_size,
 };
 use landspeed_analysis::{copy_held, hold_words};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyHolder, CopyTimes, CopyTurn, Line, Side,
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyDecision, CopyHeld, CopyHolder, CopyTimes,
+    CopyTrialResult, CopyTurn, Line, Settings, Side,
 };
 
 use super::CopyOptions;
@@ -31,6 +34,9 @@ pub(super) const AGAIN: Duration = Duration::from_secs(5);
 /// The time in which a rate of the last ten seconds may be that of slow start. Over a long path that loses packets, it
 /// is several times the rate that stays.
 const SETTLING: Duration = Duration::from_secs(20);
+/// The time in which flows of another transport open: this number of round trips, within these bounds.
+const OPENING: u64 = 20;
+const OPENING_BOUNDS: [Nanos; 2] = [Nanos::secs(3), Nanos::secs(20)];
 
 /// What a copy may choose while it runs.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +47,8 @@ pub struct CopyChoosing {
     pub flows: bool,
     /// True if the congestion control may be changed.
     pub control: bool,
+    /// The transports whose flows may take the place of the copy's own, with the settings of these flows.
+    pub others: BTreeMap<String, Settings>,
 }
 
 impl CopyOptions {
@@ -83,6 +91,8 @@ enum Stage {
     Begins,
     /// The target was asked to write another way, before the source begins.
     Writes(PendingReply, SourceTurn),
+    /// This end was asked to open flows of another transport, before the turn begins.
+    Opens(PendingReply, Side, SourceTurn),
     Asked(PendingReply, Asked),
     /// The copy may turn out to be long, or to have long files.
     Waits,
@@ -99,6 +109,8 @@ pub(super) struct CopyTrials<'a> {
     start: CopyArm,
     /// True if the target writes past its page cache.
     is_direct: bool,
+    /// The other transport whose flows the ends were asked for.
+    other: Option<String>,
     stage: Stage,
     seen: SeenCounts,
     times: CopyTimes,
@@ -122,6 +134,7 @@ impl<'a> CopyTrials<'a> {
             most_flows: what.most_flows(),
             start: CopyArm { flows: what.flows, ..CopyArm::default() },
             is_direct: false,
+            other: None,
             stage,
             seen: SeenCounts::default(),
             times: CopyTimes::default(),
@@ -147,6 +160,7 @@ impl<'a> CopyTrials<'a> {
             }
             Stage::Asked(pending, asked) => self.poll(pending, asked),
             Stage::Writes(pending, turn) => self.poll_writes(pending, turn),
+            Stage::Opens(pending, side, turn) => self.poll_opens(pending, side, turn),
             Stage::Waits => self.look(),
             stage => stage,
         };
@@ -180,12 +194,40 @@ impl<'a> CopyTrials<'a> {
 
     /// Has both ends use a setting, and the source count after the first of these times for the second one.
     fn turn(&mut self, arm: CopyArm, times: [Nanos; 2], asked: Asked) -> Stage {
+        if arm.transport.is_some() && arm.transport != self.other {
+            self.other.clone_from(&arm.transport);
+            // Side B accepts the flows.
+            return self.open(Side::B, (arm, times, asked));
+        }
         if arm.direct == self.is_direct {
             return self.turn_source((arm, times, asked));
         }
         match self.pair.host(self.from.other()).start(&Request::CopyWrites { direct: arm.direct }) {
             Ok(pending) => Stage::Writes(pending, (arm, times, asked)),
             Err(error) => self.give_up(&error.to_string()),
+        }
+    }
+
+    /// Has an end open or accept the flows of a setting's transport.
+    fn open(&mut self, side: Side, (arm, times, asked): SourceTurn) -> Stage {
+        let settings = arm.transport.as_ref().and_then(|name| self.choosing.others.get(name)).cloned();
+        let request = Request::CopyOthers { settings: settings.unwrap_or_default(), flows: arm.flows };
+        match self.pair.host(side).start(&request) {
+            Ok(pending) => Stage::Opens(pending, side, (arm, times, asked)),
+            Err(error) => self.give_up(&error.to_string()),
+        }
+    }
+
+    /// Goes on with a turn once both ends open the flows of its transport. An end that cannot has refused the setting.
+    fn poll_opens(&mut self, pending: PendingReply, side: Side, (arm, times, asked): SourceTurn) -> Stage {
+        match self.pair.host(side).poll(&pending, Duration::ZERO) {
+            None => Stage::Opens(pending, side, (arm, times, asked)),
+            Some((_, Ok(Reply::Done {}))) if side == Side::B => self.open(Side::A, (arm, times, asked)),
+            Some((_, Ok(Reply::Done {}))) => self.turn(arm, times, asked),
+            Some((_, Ok(_))) => self.give_up("an end gave another answer"),
+            Some((_, Err(error))) => {
+                self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
+            }
         }
     }
 
@@ -257,6 +299,12 @@ impl<'a> CopyTrials<'a> {
     fn recall(&mut self, counted: &CopyCount) -> Stage {
         self.start.control = counted.control.clone().filter(|_| self.choosing.control);
         match self.choosing.remembered.clone() {
+            // Until its flows have opened, those of the copy's own transport carry on.
+            Some(arm) if arm.transport.is_some() => {
+                let [least, most] = OPENING_BOUNDS;
+                let opening = counted.rtt_ns.times(OPENING).clamp(least, most);
+                self.turn(arm.clone(), [opening, Nanos(0)], Asked::Before(arm))
+            }
             Some(arm) if arm != self.start => {
                 self.widen(arm.flows);
                 self.turn(arm.clone(), [Nanos(0); 2], Asked::Before(arm))
@@ -268,18 +316,26 @@ impl<'a> CopyTrials<'a> {
     fn recalled(&mut self, arm: &CopyArm, counted: &CopyCount) -> Stage {
         // The rate until now is that of another setting.
         self.seen.forget();
-        if counted.refused.is_empty() {
+        let has_all = arm.transport.is_none() || counted.flows == arm.flows;
+        let refused = match has_all || !counted.refused.is_empty() {
+            true => counted.refused.clone(),
+            false => missing_flows(counted.flows, arm),
+        };
+        if refused.is_empty() {
             let is_remembered = *arm != self.start;
             let kept = is_remembered.then(|| arm.clone());
             self.choice = CopyChoice { kept, is_remembered, ..std::mem::take(&mut self.choice) };
             return Stage::Waits;
         }
         if *arm == self.start {
-            return self.give_up(&counted.refused);
+            return self.give_up(&refused);
         }
-        let text = format!("what an earlier copy has kept was not taken: {}", counted.refused);
+        let text = format!("what an earlier copy has kept was not taken: {refused}");
         self.lines.push(Line::Note { text });
         self.choosing.remembered = None;
+        if arm.transport.is_some() {
+            self.leave_others();
+        }
         self.turn(self.start.clone(), [Nanos(0); 2], Asked::Before(self.start.clone()))
     }
 
@@ -353,6 +409,7 @@ impl<'a> CopyTrials<'a> {
             start: self.start.clone(),
             most_flows: self.most_flows,
             controls: self.pair.host(self.from).facts.congestion_available.clone(),
+            transports: self.choosing.others.keys().cloned().collect(),
             remembered: self.choosing.remembered.clone(),
         }
     }
@@ -374,7 +431,7 @@ impl<'a> CopyTrials<'a> {
         let (spent, outlook) = (self.trials_begun.elapsed().into(), self.outlook());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
         if let Some(outlook) = outlook {
-            chooser.has_left(&outlook);
+            chooser.has_left(spent, &outlook);
         }
         let next = chooser.next_turn(spent);
         let incumbent = chooser.incumbent().clone();
@@ -385,11 +442,29 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
+    /// Gives up another transport. What its flows have not carried yet, on a path that may be slow for it, is not to be
+    /// waited for.
+    fn leave_others(&mut self) {
+        self.choosing.others.clear();
+        if self.other.take().is_some() {
+            // Side A opens the flows. Side B then needs no port for them.
+            let hosts = [self.pair.a, self.pair.b];
+            hosts.iter().for_each(|host| drop(host.start(&Request::CopyLeaveOthers {})));
+        }
+    }
+
     fn take_decisions(&mut self) {
         let Some(chooser) = &mut self.chooser else { return };
         let decided = chooser.decided();
         self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
         self.choice.kept = chooser.kept().cloned();
+        // A transport that was kept stays with whatever else is tried.
+        let is_refused = |one: &CopyDecision| {
+            one.to.transport != one.from.transport && one.result != CopyTrialResult::Kept
+        };
+        if decided.iter().any(is_refused) {
+            self.leave_others();
+        }
         self.lines.extend(decided.into_iter().map(|decision| Line::CopyDecision(Box::new(decision))));
     }
 }

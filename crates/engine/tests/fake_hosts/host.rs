@@ -275,6 +275,8 @@ impl RequestHandler for FakeHost {
             | Request::CopyClean { .. }
             | Request::CopyState {}
             | Request::CopyWiden { .. }
+            | Request::CopyOthers { .. }
+            | Request::CopyLeaveOthers {}
             | Request::CopyTurn { .. }
             | Request::CopyWrites { .. }
             | Request::CopySlow { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },

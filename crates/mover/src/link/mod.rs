@@ -16,6 +16,9 @@
 //! flow has broken, the end that opened it opens another one with the same number. The first frame in each direction says
 //! what was taken, and the messages after that follow. An end takes the messages of a new flow only once it has ended its
 //! work on the old one. So each message is taken once, on whatever flow it comes.
+//!
+//! Further links may begin with a flow of another transport while the copy goes on
+//! (docs/decisions/0111-udt-as-a-candidate-of-a-copy.md). What breaks there goes on over the copy's own transport.
 
 mod carry;
 mod kept;
@@ -35,7 +38,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::wire::FrameWriter;
 pub(crate) use carry::{End, beat_until_end};
 pub(crate) use links::{BEATS, Links};
-pub use opening::{Caller, Flows, Opening};
+pub(crate) use opening::FIRST_OTHER;
+pub use opening::{Caller, Flows, Opening, OtherFlows};
 use outbox::Outbox;
 pub(crate) use pulse::Pulse;
 

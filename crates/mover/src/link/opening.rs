@@ -19,6 +19,28 @@ pub struct Flows {
     pub give_up_after: Duration,
 }
 
+/// The number of the first link that begins with a flow of another transport. A copy has fewer flows.
+pub(crate) const FIRST_OTHER: u32 = 1 << 16;
+
+/// Flows of another transport beside those of a copy that goes on. Each is of a link of its own. One that does not
+/// open or that breaks leaves its place to a flow of the copy's own transport.
+pub struct OtherFlows {
+    /// The name of the transport, as settings of a copy have it.
+    pub transport: String,
+    /// The number of these flows, of which there are no more than the copy has links.
+    pub count: u32,
+    /// How this end gets them.
+    pub opening: Opening,
+}
+
+impl std::fmt::Debug for OtherFlows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let OtherFlows { transport, count, .. } = self;
+        let mut shown = f.debug_struct("OtherFlows");
+        shown.field("transport", transport).field("count", count).finish_non_exhaustive()
+    }
+}
+
 /// How an end gets flows, the first time and again.
 pub enum Opening {
     /// This end opens them.

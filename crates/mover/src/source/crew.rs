@@ -45,10 +45,15 @@ impl CrewPlace<'_> {
         usable.is_some_and(|usable| all.saturating_sub(idle + 1) >= usable)
     }
 
-    /// Returns true if as many flows as are in use have lower numbers and are open. A flow that breaks leaves its place
-    /// to the next one.
-    pub(super) fn is_beyond(&self, in_use: u32) -> bool {
-        in_use < u32::MAX && self.crew.open.lock().range(..self.number).count() >= in_use as usize
+    /// Returns true if as many flows as are in use come before this one and are open. They come in the order of their
+    /// numbers, those from `first` on before the others. A flow that breaks leaves its place to the next one.
+    pub(super) fn is_beyond(&self, in_use: u32, first: u32) -> bool {
+        let open = self.crew.open.lock();
+        let before = match self.number < first {
+            true => open.range(first..).count() + open.range(..self.number).count(),
+            false => open.range(first..self.number).count(),
+        };
+        in_use < u32::MAX && before >= in_use as usize
     }
 
     /// Returns true if the source has not said yet that nothing is left for the flow.
@@ -100,7 +105,7 @@ mod tests {
         let crew = FlowCrew::default();
         let mut places: Vec<_> = (0..4).map(|number| crew.join(number)).collect();
         let beyond = |places: &[CrewPlace<'_>], in_use| {
-            places.iter().map(|place| place.is_beyond(in_use)).collect::<Vec<_>>()
+            places.iter().map(|place| place.is_beyond(in_use, 0)).collect::<Vec<_>>()
         };
         assert_eq!(beyond(&places, 2), [false, false, true, true]);
         assert_eq!(beyond(&places, u32::MAX), [false; 4]);
@@ -108,6 +113,22 @@ mod tests {
         assert_eq!(beyond(&places, 2), [false, false, true]);
         places.insert(0, crew.join(0));
         assert_eq!(beyond(&places, 2), [false, false, true, true]);
+    }
+
+    /// Those of another transport that are missing leave their places to those of the copy's own.
+    #[test]
+    fn flows_from_a_number_on_come_first_and_others_stand_in_for_them() {
+        let crew = FlowCrew::default();
+        let mut places: Vec<_> = [0, 1, 70, 71].into_iter().map(|number| crew.join(number)).collect();
+        let beyond = |places: &[CrewPlace<'_>], first| {
+            places.iter().map(|place| place.is_beyond(2, first)).collect::<Vec<_>>()
+        };
+        assert_eq!(beyond(&places, 0), [false, false, true, true]);
+        assert_eq!(beyond(&places, 70), [true, true, false, false]);
+        drop(places.remove(2));
+        assert_eq!(beyond(&places, 70), [false, true, false]);
+        drop(places.remove(2));
+        assert_eq!(beyond(&places, 70), [false, false]);
     }
 
     #[test]

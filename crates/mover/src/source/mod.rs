@@ -230,7 +230,8 @@ impl<'a> Sending<'a> {
     ) -> Option<Work> {
         let mut plan = self.plan.lock();
         while !flow.is_broken() {
-            if place.is_beyond(self.progress.steering.in_use()) && !plan.is_over() {
+            let steering = &self.progress.steering;
+            if place.is_beyond(steering.in_use(), steering.first()) && !plan.is_over() {
                 if place.rests_anew() {
                     return Some(Work::Rest);
                 }

@@ -17,7 +17,7 @@ pub enum StudyEngine {
     Simulator,
 }
 
-/// A part of a TCP sender that both the kernel and the simulator can leave out.
+/// A part of a TCP host that both the kernel and the simulator can leave out.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -27,6 +27,9 @@ pub enum SenderPart {
     Sack,
     /// Tail loss probes (RFC 8985, section 7).
     TailLossProbes,
+    /// Segmentation and receive offloads (TSO, GSO, GRO), by which hosts hand on many segments as one superpacket. The
+    /// simulator's hosts never have them.
+    Superpackets,
 }
 
 impl SenderPart {
@@ -34,6 +37,7 @@ impl SenderPart {
         match self {
             SenderPart::Sack => "selective acknowledgements",
             SenderPart::TailLossProbes => "tail loss probes",
+            SenderPart::Superpackets => "superpackets",
         }
     }
 }

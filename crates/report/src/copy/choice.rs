@@ -51,11 +51,11 @@ fn result_words(result: CopyTrialResult) -> &'static str {
     }
 }
 
-/// Returns a setting: "8 flows, bbr, direct writes".
+/// Returns a setting: "8 flows, bbr, direct writes", "4 flows, udt".
 fn arm_words(arm: &CopyArm) -> String {
-    let control = arm.control.as_deref().map(safe);
+    let [transport, control] = [&arm.transport, &arm.control].map(|name| name.as_deref().map(safe));
     let writes = arm.direct.then(|| "direct writes".to_owned());
-    let words = [Some(counted(arm.flows, "flow")), control, writes];
+    let words = [Some(counted(arm.flows, "flow")), transport, control, writes];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -91,8 +91,13 @@ mod tests {
 
     fn decided(result: CopyTrialResult, ratio: Option<f64>, why: &str) -> CopyDecision {
         CopyDecision {
-            from: CopyArm { flows: 4, control: Some("cubic".to_owned()), direct: false },
-            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()), direct: true },
+            from: CopyArm { flows: 4, control: Some("cubic".to_owned()), ..CopyArm::default() },
+            to: CopyArm {
+                flows: 8,
+                control: Some("bbr\u{1b}".to_owned()),
+                direct: true,
+                ..CopyArm::default()
+            },
             result,
             ratio: ratio.map(|ratio| Estimate { ratio, low: ratio / 1.1, high: ratio * 1.1 }),
             why: why.to_owned(),
@@ -115,6 +120,16 @@ mod tests {
         assert_eq!(lines[2], "not tried: 8 flows, bbr\\u{1b}, direct writes (4 of 8 flows were open)");
         let lines = choice_lines(&CopyChoice::default(), &[missing]);
         assert_eq!(lines[0], "no gain proven: the default settings stay");
+    }
+
+    #[test]
+    fn another_transport_is_named() {
+        let udt = CopyArm { flows: 4, transport: Some("udt".to_owned()), ..CopyArm::default() };
+        let kept = CopyDecision { to: udt.clone(), ..decided(CopyTrialResult::Kept, Some(2.0), "") };
+        let choice = CopyChoice { kept: Some(udt), ..CopyChoice::default() };
+        let lines = choice_lines(&choice, &[kept]);
+        assert!(lines[0].starts_with("chose while it ran: 4 flows, udt ("), "{lines:?}");
+        assert!(lines[1].starts_with("tried 4 flows, udt instead of 4 flows, cubic: 2"), "{lines:?}");
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::scoreboard::{EVER_RESENT, SACKED, SentSegment};
 use crate::features::WindowGrowth;
 use crate::packet::{NONE, TcpAck};
 
+/// The nanoseconds of a tick of TCP's timestamps.
+const MILLISECOND: u64 = 1_000_000;
+
 /// A summary of what one acknowledgement reports.
 #[derive(Debug, Default)]
 pub(super) struct AckSummary {
@@ -87,11 +90,17 @@ impl TcpSender {
     /// timestamp of the first segment that it acknowledges (RFC 7323, section 4.3). An acknowledgement without new data
     /// echoes the previous timestamp again.
     fn read_timestamps(&mut self, now: Nanos, ack: &TcpAck) {
-        const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
         if ack.next > self.board.una() {
             self.sk.rcv_tsecr = (self.board.at(self.board.una()).at.0 / MILLISECOND) as u32;
         }
+    }
+
+    /// Returns the RTT by the timestamp that the receiver echoes, in microseconds: whole milliseconds, at least one
+    /// (tcp_rtt_tsopt_us). `None` if the timestamp is not of the past.
+    fn echoed_us(&self, now: Nanos) -> Option<u32> {
+        let milliseconds = ((now.0 / MILLISECOND) as u32).wrapping_sub(self.sk.rcv_tsecr);
+        (milliseconds < i32::MAX as u32 / 1000).then(|| milliseconds.max(1) * 1000)
     }
 
     /// Marks a segment as acknowledged selectively (tcp_sacktag_one).
@@ -150,11 +159,13 @@ impl TcpSender {
         let acked = summary.acked_sent.filter(|_| !summary.was_resent);
         let first = acked.map(|(first, _)| first).or(summary.sacked_sent);
         let last = summary.sacked_sent.or(acked.map(|(_, last)| last));
-        if let (Some(first), Some(last)) = (first, last) {
-            let newest_us = us(now - last) as u32;
+        let ages = first.zip(last).map(|(first, last)| [first, last].map(|sent| us(now - sent) as u32));
+        // Only a timestamp tells which transmission of a segment has arrived (RFC 7323, section 4.1).
+        let by_timestamp = || self.echoed_us(now).filter(|_| summary.acked > 0).map(|age_us| [age_us; 2]);
+        if let Some([first_us, newest_us]) = ages.or_else(by_timestamp) {
             summary.rtt_us = Some(newest_us.cast_signed());
             self.rtt.least(&mut self.sk, now, newest_us);
-            self.rtt.sample(&mut self.sk, us(now - first) as u32, self.board.una(), self.board.next());
+            self.rtt.sample(&mut self.sk, first_us, self.board.una(), self.board.next());
             self.backoff = 0;
         }
         self.update_counts();

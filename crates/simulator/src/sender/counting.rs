@@ -15,6 +15,9 @@ impl TcpSender {
     /// Does what [`TcpSender::alert`] does, for a sender that finds losses by counts.
     pub(super) fn alert_by_counts(&mut self, summary: &AckSummary) {
         if self.holds_state() {
+            if self.sk.ca_state() == CaState::Recovery {
+                self.board.remove_duplicates(u32::MAX);
+            }
             return self.moderate();
         }
         self.leave_state();
@@ -22,7 +25,9 @@ impl TcpSender {
             CaState::Loss => self.moderate(),
             CaState::Recovery => {
                 self.find_lost_again();
-                if summary.acked == 0 || self.is_time_to_recover() {
+                // Without selective acknowledgements, one that advances shows the next gap (tcp_try_undo_partial;
+                // tcp_newreno_mark_lost of today).
+                if !self.features.sack || summary.acked == 0 || self.is_time_to_recover() {
                     self.mark_by_counts();
                 }
             }

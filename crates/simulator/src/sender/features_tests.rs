@@ -143,6 +143,14 @@ fn without_forward_or_selective_acknowledgement_each_loss_of_a_window_takes_a_ro
 }
 
 #[test]
+fn without_selective_acknowledgements_one_that_advances_shows_the_next_gap() {
+    // Only one segment arrives above the second gap.
+    let path = Path::new(SenderFeatures { sack: false, ..TODAY }, "reno", once([390, 398])).run();
+    assert_eq!(path.again.iter().map(|one| one.1).collect::<Vec<_>>(), [390, 398]);
+    assert_eq!((path.sender.counts().recoveries, path.sender.counts().timeouts), (1, 0));
+}
+
+#[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it_or_by_a_timeout() {
     let twice = |features| Path::new(features, "reno", [(3, 2)]).run();
     let fack = SenderFeatures { detection: LossDetection::ForwardAcknowledgement, ..TODAY };

@@ -95,6 +95,21 @@ fn a_timeout_starts_over_with_one_segment_and_backs_off() {
 }
 
 #[test]
+fn a_timestamp_measures_the_round_trip_of_a_segment_that_was_sent_again() {
+    let mut sender = sender(FlowSpec::default());
+    sent(&mut sender, Nanos(0));
+    let mut last = Nanos(0);
+    for _ in ["a probe", "a timeout", "another one, twice as long"] {
+        last = sender.next_timer();
+        sender.on_timer(last);
+        sent(&mut sender, last);
+    }
+    assert_eq!(sender.counts().timeouts, 2);
+    ack(&mut sender, last + RTT, 1, NONE);
+    assert_eq!(sender.next_timer(), last + RTT + Nanos::millis(300), "no longer doubled");
+}
+
+#[test]
 fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_past_use() {
     let window = Some(Bytes(12 * 1448));
     let mut sender = sender(FlowSpec { receive_window_bytes: window, ..FlowSpec::default() });

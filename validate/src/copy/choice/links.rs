@@ -79,7 +79,7 @@ const USUAL_FLOWS: u32 = 4;
 /// Returns the twelve settings.
 pub(super) fn settings() -> Vec<CopyArm> {
     let of_control = |control: &'static str| {
-        let setting = move |flows| CopyArm { flows, control: Some(control.to_owned()), direct: false };
+        let setting = move |flows| CopyArm { flows, control: Some(control.to_owned()), ..CopyArm::default() };
         [1, 2, USUAL_FLOWS, 8].into_iter().map(setting)
     };
     ["cubic", "bbr", "reno"].into_iter().flat_map(of_control).collect()
@@ -88,7 +88,7 @@ pub(super) fn settings() -> Vec<CopyArm> {
 impl ChoiceLink {
     /// Returns the setting with which a copy over this link begins.
     pub(super) fn default_setting(&self) -> CopyArm {
-        CopyArm { flows: USUAL_FLOWS, control: Some(self.control.to_owned()), direct: false }
+        CopyArm { flows: USUAL_FLOWS, control: Some(self.control.to_owned()), ..CopyArm::default() }
     }
 
     /// Returns the content, in MiB, that fills the link for this time.

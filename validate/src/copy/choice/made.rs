@@ -105,12 +105,14 @@ impl<'a> LinkSite<'a> {
     }
 }
 
-/// Returns the command of a copy that keeps a setting, or that chooses.
+/// Returns the command of a copy that keeps a setting, or that chooses. The best of twelve settings is known, all of
+/// TCP: so no copy tries another transport.
 fn command(setting: Option<&CopyArm>, content: &str) -> String {
     let fixed = setting.map_or_else(String::new, |arm| {
         let control = arm.control.as_ref().map(|control| format!(" --set socket-congestion={control}"));
         format!(" --choose never --flows {}{}", arm.flows, control.unwrap_or_default())
     });
+    let fixed = format!(" --transport tcp{fixed}");
     format!("landspeed copy --no-record --json{fixed} SSH_OPTIONS FROM/{content}/ HOST:TO")
 }
 
@@ -120,13 +122,16 @@ mod tests {
 
     #[test]
     fn a_copy_chooses_unless_it_has_a_setting() {
-        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: false };
+        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() };
         assert_eq!(
             command(Some(&arm), LONG),
-            "landspeed copy --no-record --json --choose never --flows 8 --set socket-congestion=bbr SSH_OPTIONS \
-             FROM/long/ HOST:TO"
+            "landspeed copy --no-record --json --transport tcp --choose never --flows 8 --set socket-congestion=bbr \
+             SSH_OPTIONS FROM/long/ HOST:TO"
         );
-        assert_eq!(command(None, LONG), "landspeed copy --no-record --json SSH_OPTIONS FROM/long/ HOST:TO");
+        assert_eq!(
+            command(None, LONG),
+            "landspeed copy --no-record --json --transport tcp SSH_OPTIONS FROM/long/ HOST:TO"
+        );
     }
 
     #[test]

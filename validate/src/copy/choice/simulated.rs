@@ -98,7 +98,7 @@ fn keeps_a_change(path: &SimulatedPath, seed: u64) -> Result<bool> {
         let noise = if random.happens(path.disturbed) { 0.4 } else { path.noise };
         let rate = path.rate * (drift + noise * random.normal()).exp();
         chooser.take(&counted(&turn, rate, random.uniform()));
-        chooser.has_left(&outlook(path, spent));
+        chooser.has_left(spent, &outlook(path, spent));
     }
     Ok(chooser.kept().is_some())
 }

@@ -31,6 +31,8 @@ pub(crate) enum SenderPartArg {
     Sack,
     /// Tail loss probes
     TailLossProbes,
+    /// Segmentation and receive offloads; the simulator never has them
+    Superpackets,
 }
 
 impl SenderPartArg {
@@ -38,6 +40,7 @@ impl SenderPartArg {
         match self {
             SenderPartArg::Sack => SenderPart::Sack,
             SenderPartArg::TailLossProbes => SenderPart::TailLossProbes,
+            SenderPartArg::Superpackets => SenderPart::Superpackets,
         }
     }
 }
@@ -124,7 +127,8 @@ pub(crate) struct CompareArgs {
     pub(crate) scene: Option<String>,
     /// Leave these parts out of TCP's senders, on sockets as in the simulator
     ///
-    /// On sockets it sets tcp_sack and tcp_early_retrans of both hosts, and restores them.
+    /// On sockets it sets tcp_sack, tcp_early_retrans, and the offloads tso, gso and gro of both hosts, and restores
+    /// them.
     #[arg(
         long,
         hide_short_help = true,

@@ -1,11 +1,12 @@
 //! Which settings a copy may compare while it runs, and what earlier copies over the same path have kept.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use landspeed_engine::{CopyChoosing, Pair};
 use landspeed_record::units::Nanos;
-use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, PathFacts, RecordKind, Side, outline};
+use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, PathFacts, RecordKind, Settings, Side, outline};
 
 use crate::data;
 
@@ -20,9 +21,11 @@ pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
     /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past
-    /// the target's page cache, for at most 30 % of its time. A shorter one uses what the last one over the same path
-    /// has kept. What --flows and --set socket-congestion name stays. One of five minutes and more also tests a processor
-    /// that is named to hold it: its work takes 10 % longer, by turns, for at most 1 % of the copy's time.
+    /// the target's page cache, for at most 30 % of its time; against losses also with UDT in the place of TCP, where
+    /// the host that accepts the flows can be reached by UDP. A shorter one uses what the last one over the same path
+    /// has kept. What --flows and --set socket-congestion name stays, and with --transport, --set or --ports, TCP.
+    /// One of five minutes and more also tests a processor that is named to hold it: its work takes 10 % longer, by
+    /// turns, for at most 1 % of the copy's time.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -39,12 +42,21 @@ enum Choose {
 }
 
 impl ChooseArgs {
-    /// Returns what a copy with this plan may choose; `None` for nothing. `records` is the folder of records.
-    pub(super) fn choosing(&self, plan: &CopyPlan, records: Option<&Path>) -> Option<CopyChoosing> {
+    /// Returns what a copy with this plan may choose; `None` for nothing. `others` are the transports that it may try
+    /// in the place of its own. `records` is the folder of records.
+    pub(super) fn choosing(
+        &self,
+        plan: &CopyPlan,
+        others: BTreeMap<String, Settings>,
+        records: Option<&Path>,
+    ) -> Option<CopyChoosing> {
         let (flows, control) = (!plan.flows_named, !plan.flow.contains_key(CONTROL));
-        let may_choose = self.choose == Choose::Auto && (flows || control);
-        let remembered = || records.and_then(|folder| remembered(folder, plan));
-        may_choose.then(|| CopyChoosing { remembered: remembered(), flows, control })
+        if self.choose == Choose::Never || !(flows || control) {
+            return None;
+        }
+        let may_use = |arm: &CopyArm| arm.transport.as_ref().is_none_or(|name| others.contains_key(name));
+        let remembered = records.and_then(|folder| remembered(folder, plan)).filter(may_use);
+        Some(CopyChoosing { remembered, flows, control, others })
     }
 }
 
@@ -141,7 +153,7 @@ mod tests {
         let far = CopyPath { rtt_ns: Nanos::millis(40), ..plan("b", "10.0.0.2").path };
         assert_eq!(flows(&CopyPlan { path: far, ..plan("b", "10.0.0.2") }), None, "another path");
         let direct = CopyChoice {
-            kept: Some(CopyArm { flows: 8, control: None, direct: true }),
+            kept: Some(CopyArm { flows: 8, control: None, direct: true, ..CopyArm::default() }),
             is_judged: true,
             ..CopyChoice::default()
         };
@@ -174,7 +186,11 @@ mod tests {
     #[test]
     fn what_the_user_named_is_not_changed() {
         let auto = ChooseArgs { choose: Choose::Auto };
-        let choosing = |plan: &CopyPlan| auto.choosing(plan, None).map(|may| (may.flows, may.control));
+        let none = BTreeMap::new;
+        let choosing = |plan: &CopyPlan| {
+            let may = auto.choosing(plan, none(), None)?;
+            Some((may.flows, may.control))
+        };
         let bbr = [(CONTROL.to_owned(), "bbr".to_owned())];
         assert_eq!(choosing(&plan("b", "")), Some((true, true)));
         // Also if it is the number that is usual.
@@ -182,6 +198,20 @@ mod tests {
         assert_eq!(choosing(&named()), Some((false, true)));
         assert_eq!(choosing(&CopyPlan { flow: bbr.clone().into(), ..plan("b", "") }), Some((true, false)));
         assert_eq!(choosing(&CopyPlan { flow: bbr.into(), ..named() }), None);
-        assert!(ChooseArgs { choose: Choose::Never }.choosing(&plan("b", ""), None).is_none());
+        assert!(ChooseArgs { choose: Choose::Never }.choosing(&plan("b", ""), none(), None).is_none());
+    }
+
+    #[test]
+    fn a_transport_that_was_kept_is_used_only_where_the_copy_may_try_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = CopyArm { flows: 4, transport: Some("udt".to_owned()), ..CopyArm::default() };
+        let choice = CopyChoice { kept: Some(kept.clone()), is_judged: true, ..CopyChoice::default() };
+        keep_choice(folder.path(), "2026-11-29T00:00:01Z", plan("b", "10.0.0.2"), choice);
+        let remembered = |others: BTreeMap<String, Settings>| {
+            let auto = ChooseArgs { choose: Choose::Auto };
+            auto.choosing(&plan("b", "10.0.0.2"), others, Some(folder.path()))?.remembered
+        };
+        assert_eq!(remembered([("udt".to_owned(), Settings::new())].into()), Some(kept));
+        assert_eq!(remembered(BTreeMap::new()), None);
     }
 }

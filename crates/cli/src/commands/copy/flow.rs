@@ -1,5 +1,7 @@
 //! The flows of a copy: their transport, which encrypts, and the settings of each.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -19,17 +21,20 @@ use crate::output::usage;
 /// not held back until what was sent before is acknowledged, because the other end may have nothing else to do.
 const USUAL: [(&str, &str); 2] = [("tls-cipher", "auto"), ("nodelay", "on")];
 
+/// The transports whose flows a copy over TCP may try against losses.
+const OTHERS: [&str; 1] = ["udt"];
+
 /// The flows of a copy.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CopyFlowArgs {
     /// Carry the data by this transport, always encrypted
     ///
     /// quic encrypts by itself; the others carry TLS 1.3. Where neither host reaches the other, only tcp and mptcp are relayed.
+    /// Without this option it is tcp, and a long copy that losses hold may find that udt is faster (--choose).
     #[arg(
-        long, value_name = "NAME", value_parser = streams(), default_value = "tcp", conflicts_with = "clean",
-        help_heading = "Flow"
+        long, value_name = "NAME", value_parser = streams(), conflicts_with = "clean", help_heading = "Flow"
     )]
-    transport: String,
+    transport: Option<String>,
     /// Set each flow at both ends, such as socket-congestion=bbr
     ///
     /// `landspeed knobs` lists the settings. The result names those that a socket did not take as they were asked for; another
@@ -69,28 +74,33 @@ pub(super) struct CopyFlow {
     pub(super) ports: Option<PortRange>,
     /// True if the user chose any of them.
     is_chosen: bool,
+    /// True if the user named the transport, any setting or the ports.
+    is_named: bool,
 }
 
 impl CopyFlowArgs {
     /// Returns the arguments that choose the same flows again.
     pub(super) fn again(&self) -> Vec<String> {
-        let transport = ["--transport".to_owned(), self.transport.clone()];
+        let transport = ["--transport".to_owned(), self.transport().to_owned()];
         let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
         let ports = self.ports.iter().map(|[first, last]| format!("--ports={first}-{last}"));
         transport.into_iter().chain(set).chain(ports).collect()
     }
 
+    fn transport(&self) -> &str {
+        self.transport.as_deref().unwrap_or(TRANSPORT.default)
+    }
+
     /// Returns the transport and the settings of the flows.
     pub(super) fn chosen(&self) -> Result<CopyFlow> {
-        let transport = encrypted(&self.transport).context("clap takes the names of the table")?;
+        let transport = encrypted(self.transport()).context("clap takes the names of the table")?;
         // What all transports have beside these is about the calls of a measurement.
         let table = FactorTable::of(transport.factors());
-        let usual = USUAL.iter().filter(|(name, _)| table.find(name).is_ok());
-        let mut settings: Settings = usual.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let mut settings = usual(transport, &table);
         settings.extend(parse(&self.set, &table)?);
-        settings.insert(TRANSPORT.name.to_owned(), transport.name().to_owned());
-        let is_chosen = self.transport != TRANSPORT.default || !self.set.is_empty();
-        Ok(CopyFlow { transport, settings, ports: self.range(transport)?, is_chosen })
+        let is_chosen = self.transport() != TRANSPORT.default || !self.set.is_empty();
+        let is_named = self.transport.is_some() || !self.set.is_empty() || self.ports.is_some();
+        Ok(CopyFlow { transport, settings, ports: self.range(transport)?, is_chosen, is_named })
     }
 
     fn range(&self, transport: &dyn Transport) -> Result<Option<PortRange>> {
@@ -100,14 +110,33 @@ impl CopyFlowArgs {
             Some(_) => Ok(Some(range)),
             None => Err(usage(format!(
                 "--ports {first}-{last} has too few: over {} a copy needs {} in a row",
-                self.transport,
+                self.transport(),
                 range.needed()
             ))),
         }
     }
 }
 
+/// Returns the settings that the flows of a transport have unless the user asks for others.
+fn usual(transport: &dyn Transport, table: &FactorTable<'_>) -> Settings {
+    let usual = USUAL.iter().filter(|(name, _)| table.find(name).is_ok());
+    let usual = usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    usual.chain([(TRANSPORT.name.to_owned(), transport.name().to_owned())]).collect()
+}
+
 impl CopyFlow {
+    /// Returns the transports that a copy may try in the place of its own, with the settings of their flows: none
+    /// where the user named anything of the flows, which may be of this transport alone.
+    pub(super) fn others(&self) -> BTreeMap<String, Settings> {
+        let may_try = OTHERS.iter().filter(|_| !self.is_named);
+        let with_settings = |name: &&str| {
+            let transport = encrypted(name)?;
+            let usual = usual(transport, &FactorTable::of(transport.factors()));
+            Some(((*name).to_owned(), landspeed_engine::flow(transport, &usual).ok()?))
+        };
+        may_try.filter_map(with_settings).collect()
+    }
+
     /// Returns all settings of a flow, with the defaults of those that were not chosen.
     pub(super) fn all(&self) -> Result<Settings> {
         Ok(landspeed_engine::flow(self.transport, &self.settings)?)
@@ -177,7 +206,23 @@ mod tests {
 
     fn chosen(transport: &str, set: &[&str]) -> Result<CopyFlow> {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        CopyFlowArgs { transport: transport.to_owned(), set, ports: None }.chosen()
+        CopyFlowArgs { transport: Some(transport.to_owned()), set, ports: None }.chosen()
+    }
+
+    #[test]
+    fn a_copy_whose_flows_the_user_has_not_named_may_try_udt() {
+        let args = || CopyFlowArgs { transport: None, set: Vec::new(), ports: None };
+        let others = |args: CopyFlowArgs| args.chosen().unwrap().others();
+        let udt = others(args()).remove("udt").expect("it may try it");
+        assert_eq!((udt["transport"].as_str(), udt["tls-cipher"].as_str()), ("tls-udt", "auto"));
+        assert_eq!(args().again()[..2], ["--transport", "tcp"]);
+        for named in [
+            CopyFlowArgs { transport: Some("tcp".to_owned()), ..args() },
+            CopyFlowArgs { set: vec!["rcvbuf=1M".to_owned()], ..args() },
+            CopyFlowArgs { ports: Some([5000, 5003]), ..args() },
+        ] {
+            assert!(others(named).is_empty());
+        }
     }
 
     #[test]
@@ -229,8 +274,11 @@ mod tests {
         // As the help says.
         assert_eq!(range("5000-5003"), Ok([5000, 5003]));
         for name in ["tcp", "mptcp", "udt", "unix", "quic"] {
-            let args =
-                |ports| CopyFlowArgs { transport: name.to_owned(), set: Vec::new(), ports: Some(ports) };
+            let args = |ports| CopyFlowArgs {
+                transport: Some(name.to_owned()),
+                set: Vec::new(),
+                ports: Some(ports),
+            };
             assert!(args([5000, 5003]).chosen().unwrap().ports.is_some(), "{name}");
             let error = args([5000, 5000]).chosen().err().expect("one is too few").to_string();
             assert!(error.contains("--ports 5000-5000 has too few"), "{error}");

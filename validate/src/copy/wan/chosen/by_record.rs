@@ -1,7 +1,9 @@
 //! What a copy has kept, by its record.
 
 use landspeed_record::units::{BitRate, Nanos};
-use landspeed_record::{CopyDecision, CopyMoment, CopyTrialResult, CopyTurn, Line, Record, lines_of};
+use landspeed_record::{
+    CopyArm, CopyDecision, CopyMoment, CopyTrialResult, CopyTurn, Line, Record, lines_of,
+};
 use serde::{Deserialize, Serialize};
 
 use super::DEFAULT;
@@ -22,10 +24,11 @@ fn decisions(record: &Record) -> impl Iterator<Item = &CopyDecision> {
     lines_of!(record, Line::CopyDecision(decision) => &**decision)
 }
 
-/// Returns the other control that a copy has kept, and its goodput from then on.
+/// Returns the other control or transport that a copy has kept, and its goodput from then on.
 pub(super) fn choice_of(record: &Record) -> Option<KeptChoice> {
+    let has_control = |one: &CopyDecision| one.to.control.is_some() && one.to.control != one.from.control;
     let is_kept = |one: &&CopyDecision| {
-        one.result == CopyTrialResult::Kept && one.to.control.is_some() && one.to.control != one.from.control
+        one.result == CopyTrialResult::Kept && (one.to.transport.is_some() || has_control(one))
     };
     let decision = decisions(record).find(is_kept)?.clone();
     let is_own = |turn: &CopyTurn| turn.candidate == decision.candidate && !turn.is_slowing;
@@ -43,11 +46,16 @@ fn goodput_from(record: &Record, begin: Nanos) -> Option<BitRate> {
     (time >= LEAST_AFTER).then(|| moved.per(time))
 }
 
+/// Returns the transport of a setting, or its control.
+pub(super) fn name_of(arm: &CopyArm) -> &str {
+    arm.transport.as_deref().or(arm.control.as_deref()).unwrap_or(DEFAULT)
+}
+
 /// Returns why a copy has kept no other control, by its record.
 pub(super) fn why_none(record: &Record) -> String {
     let words = |one: &CopyDecision| {
-        let control = one.to.control.as_deref().unwrap_or(DEFAULT);
-        format!("{} flows with {control}, {} blocks: {:?} {}", one.to.flows, one.blocks, one.result, one.why)
+        let name = name_of(&one.to);
+        format!("{} flows with {name}, {} blocks: {:?} {}", one.to.flows, one.blocks, one.result, one.why)
     };
     let untried = lines_of!(record, Line::CopyEnd(end) => end.choice.untried.clone());
     let untried = untried.filter(|why| !why.is_empty());
@@ -58,12 +66,12 @@ pub(super) fn why_none(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::units::Bytes;
-    use landspeed_record::{CopyArm, CopyChoice, CopyCounts, CopyEnd, Estimate};
+    use landspeed_record::{CopyChoice, CopyCounts, CopyEnd, Estimate};
 
     use super::*;
 
     fn arm(flows: u32, control: &str) -> CopyArm {
-        CopyArm { flows, control: Some(control.to_owned()), direct: false }
+        CopyArm { flows, control: Some(control.to_owned()), ..CopyArm::default() }
     }
 
     fn decided(candidate: u32, to: CopyArm, result: CopyTrialResult) -> Line {
@@ -103,6 +111,15 @@ mod tests {
         assert_eq!((choice.decision.to, choice.after_bps), (arm(8, "bbr"), Some(80e6)));
         let short = choice_of(&record(lines(), 63)).expect("another control");
         assert_eq!(short.after_bps, None, "three seconds are too few");
+    }
+
+    #[test]
+    fn another_transport_counts_as_another_control() {
+        let udt = CopyArm { flows: 4, transport: Some("udt".to_owned()), ..CopyArm::default() };
+        let kept = decided(0, udt.clone(), CopyTrialResult::Kept);
+        let choice = choice_of(&record([turn_at(0, 60), kept], 80)).expect("another transport");
+        assert_eq!((name_of(&choice.decision.to), choice.after_bps), ("udt", Some(80e6)));
+        assert!(why_none(&record([decided(0, udt, CopyTrialResult::Harms)], 9)).contains("4 flows with udt"));
     }
 
     #[test]

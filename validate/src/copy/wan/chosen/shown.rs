@@ -4,7 +4,7 @@
 use landspeed_record::{CopyArm, CopyDecision, Estimate};
 use landspeed_stats::{estimate, mean_and_deviation};
 
-use super::by_record::KeptChoice;
+use super::by_record::{KeptChoice, name_of};
 use super::{ChosenTurn, DEFAULT, NAME, beside};
 use crate::copy::wan::{LEAST, LEAST_TURNS};
 use crate::table::{self, BrokenPromises};
@@ -24,8 +24,8 @@ impl ChosenTurn {
 
     fn kept_words(&self) -> String {
         let Some(KeptChoice { decision, .. }) = &self.choice else { return DEFAULT.to_owned() };
-        let control = decision.to.control.as_deref().unwrap_or(DEFAULT);
-        format!("{control} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
+        let name = name_of(&decision.to);
+        format!("{name} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
     }
 }
 
@@ -67,7 +67,7 @@ impl ChosenTurn {
     /// Returns a turn whose copy has this share of the better stream after its choice.
     pub(super) fn small(share: f64, low: f64) -> ChosenTurn {
         let ratio = Some(Estimate { ratio: 2.0, low, high: 2.5 });
-        let to = CopyArm { flows: 4, control: Some("bbr".to_owned()), direct: false };
+        let to = CopyArm { flows: 4, control: Some("bbr".to_owned()), ..CopyArm::default() };
         let decision = CopyDecision { to, ratio, ..CopyDecision::default() };
         let choice = Some(KeptChoice { decision, after_bps: Some(share * 8e8) });
         ChosenTurn { streams: vec![8e8, 5e8], copy: 4e8, choice, why: String::new() }
