@@ -76,7 +76,7 @@ pub(crate) fn changed_conditions<'s>(
         .filter(|(before, after)| condition_of(before).is_some() || is_change_of_link(before, after))
 }
 
-/// Returns true if this differs of a link, and both values are known. A link without a carrier has no speed.
+/// Returns true for a state of the link whose values are both known. A link without a carrier has no speed.
 fn is_change_of_link(before: &KnobState, after: &KnobState) -> bool {
     let is_of_link = [LINK_SPEED, CARRIER_CHANGES].contains(&before.knob.as_str());
     is_of_link && before.value.is_some() && after.value.is_some()

@@ -43,7 +43,7 @@ fn result(summary: &TuneSummary, record: &Record) -> Vec<ReportBlock> {
     blocks.extend(void);
     blocks.extend(help(summary, record.header.budget_ns).map(ReportBlock::text));
     if !summary.doubts.is_empty() {
-        let items = summary.doubts.iter().map(|doubt| format!("beware: {}", safe(doubt)).into()).collect();
+        let items = summary.doubts.iter().map(|doubt| format!("beware: {doubt}").into()).collect();
         blocks.push(List { items, most: Some(DOUBTS), tone: Some(Tone::Open), ..List::default() }.into());
     }
     blocks
