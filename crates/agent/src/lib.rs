@@ -112,8 +112,11 @@ impl Agent {
                 Ok(Reply::Knobs { states: knob::probe(&KnobTarget { device: self.links.current(&device) }) })
             }
             Request::Conditions { device } => {
-                let target = KnobTarget { device: self.links.current(&device) };
-                Ok(Reply::Knobs { states: knob::conditions(&target) })
+                let device = self.links.current(&device);
+                let of_link = landspeed_observer::host::link_states(&device);
+                let mut states = knob::conditions(&KnobTarget { device });
+                states.extend(of_link);
+                Ok(Reply::Knobs { states })
             }
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;

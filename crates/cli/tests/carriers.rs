@@ -4,7 +4,9 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -52,6 +54,24 @@ impl RoutedNamespaces {
             }
             self.ip(end, &format!("link set {link} up"));
         }
+    }
+
+    /// Adds interfaces "mac0" with these addresses, which exchange data over a tap device "t0" of the third namespace.
+    /// Unlike that of a cable, its speed can be set. The device is gone when the file is closed.
+    fn tap(&self, addresses: [&str; 2]) -> io::Result<File> {
+        let name = format!("lst{}", std::process::id());
+        let tap = open_tap(&name)?;
+        sh(&format!("ip link set {name} netns {} name t0", self.netns("m")));
+        self.ip("m", "link set t0 up");
+        for (end, address) in ["a", "b"].into_iter().zip(addresses) {
+            self.ip(
+                "m",
+                &format!("link add mac0 link t0 netns {} type macvlan mode bridge", self.netns(end)),
+            );
+            self.ip(end, &format!("addr add {address} dev mac0"));
+            self.ip(end, "link set mac0 up");
+        }
+        Ok(tap)
     }
 
     fn words(&self) -> [String; 2] {
@@ -125,6 +145,19 @@ impl Drop for RoutedNamespaces {
         }
         let _ = std::fs::remove_dir_all(std::env::temp_dir().join(&self.0));
     }
+}
+
+/// Makes a tap device with this name. It has a carrier while the file is open.
+fn open_tap(name: &str) -> io::Result<File> {
+    let tap = File::options().read(true).write(true).open("/dev/net/tun")?;
+    // struct ifreq: a name of 16 bytes, then flags.
+    let mut request = [0_u8; 40];
+    request[..name.len()].copy_from_slice(name.as_bytes());
+    let flags = (libc::IFF_TAP | libc::IFF_NO_PI) as u16;
+    request[16..18].copy_from_slice(&flags.to_ne_bytes());
+    // SAFETY: the request is as long as a struct ifreq, and lives through the call.
+    let done = unsafe { libc::ioctl(tap.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) };
+    if done == 0 { Ok(tap) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Compares the reported interfaces of a path with the counters.
@@ -356,24 +389,56 @@ fn an_interface_that_is_renamed_is_followed() {
     assert_eq!(two.settings(), before);
 }
 
+/// Runs landspeed with both hosts, and `change` once 5 MB have left the interface `link` of A. Returns the JSON
+/// document.
+fn changed_meanwhile(two: &RoutedNamespaces, link: &str, args: &[&str], change: impl FnOnce()) -> String {
+    let sent = || two.counters("a")[link][1];
+    let before = sent();
+    let output = std::thread::scope(|scope| {
+        let run = scope.spawn(|| two.landspeed(args));
+        let until = Instant::now() + Duration::from_secs(60);
+        while sent() < before + 5_000_000 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        change();
+        run.join().expect("no panic")
+    });
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    out
+}
+
 #[test]
 fn a_setting_that_another_program_changes_during_a_run_is_named() {
     needs_root!();
     let two = RoutedNamespaces::new("moved");
     two.cable(["x0", "y0"], ["10.61.0.1/24", "10.61.0.2/24"]);
-    let output = std::thread::scope(|scope| {
-        let run = scope.spawn(|| two.landspeed(&["measure", "stream", "--time", "4s", "--json"]));
-        let sends = || two.counters("a")["x0"][1] > 5_000_000;
-        let until = Instant::now() + Duration::from_secs(60);
-        while !sends() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        two.ip("a", "link set x0 mtu 1400");
-        run.join().expect("no panic")
-    });
-    let (out, err) = text(&output);
-    assert!(output.status.success(), "{err}");
+    let args = ["measure", "stream", "--time", "4s", "--json"];
+    let out = changed_meanwhile(&two, "x0", &args, || two.ip("a", "link set x0 mtu 1400"));
     let report: landspeed_record::MeasureReport = serde_json::from_str(&out).expect("a report");
     let named = |note: &String| note.contains("another program changed mtu from 1500 to 1400");
     assert!(report.notes.iter().any(named), "{:?}", report.notes);
+}
+
+#[test]
+fn a_link_that_has_another_speed_at_the_end_of_a_run_is_named() {
+    needs_root!();
+    let two = RoutedNamespaces::new("speed");
+    let _tap = match two.tap(["10.62.0.1/24", "10.62.0.2/24"]) {
+        Ok(tap) => tap,
+        Err(error) => return support::skip(&format!("no tap device can be made here: {error}")),
+    };
+    let set_speed = |mbps: u32| {
+        two.run("m", &format!("ethtool -s t0 speed {mbps}"));
+    };
+    let measure = ["measure", "stream", "--time", "4s"];
+    let grid = ["measure", "stream", "-t", "400ms", "--vary", "flows=1,2", "--blocks", "4"];
+    for command in [&measure[..], &grid[..]] {
+        set_speed(10_000);
+        let out = changed_meanwhile(&two, "mac0", &[command, &["--json"]].concat(), || set_speed(1_000));
+        let document: serde_json::Value = serde_json::from_str(&out).expect("a document");
+        let notes = document["notes"].as_array().expect("notes").iter().filter_map(|note| note.as_str());
+        let named = notes.filter(|note| note.contains("link-speed changed from 10 Gb/s to 1 Gb/s"));
+        assert_eq!(named.count(), 2, "both hosts: {out}");
+    }
 }

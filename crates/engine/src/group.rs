@@ -242,12 +242,18 @@ impl HostGroup {
         })
     }
 
-    /// Returns a line for each condition that changed on a host since the sessions began, in a run that changed none itself.
+    /// Returns a line for each condition that changed on a host since the sessions began, in a run that has put back
+    /// what it changed itself.
     pub(crate) fn moved(&self) -> Vec<String> {
         std::thread::scope(|scope| {
             let asked: Vec<_> = self.hosts.iter().map(|host| scope.spawn(|| host.moved())).collect();
             asked.into_iter().flat_map(|one| one.join().expect("asking does not panic")).collect()
         })
+    }
+
+    /// Records what [`HostGroup::moved`] returns.
+    pub(crate) fn note_moved(&self, sink: &mut dyn RecordSink) -> Result<(), Error> {
+        self.moved().into_iter().try_for_each(|text| Ok(sink.line(&Line::Note { text })?))
     }
 
     /// Runs `work`, which may set the hosts' knobs, and then restores the knobs, even if `work` failed.

@@ -6,12 +6,18 @@ use serde::{Deserialize, Serialize};
 use crate::Side;
 use crate::units::Nanos;
 
+/// The name of the speed that a link has negotiated, among conditions.
+pub const LINK_SPEED: &str = "link-speed";
+/// The name of the number of times that a link's carrier came or went, among conditions.
+pub const CARRIER_CHANGES: &str = "carrier-changes";
+
 /// A condition of a host that changed while a run went on, and that landspeed did not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
     /// The host that has it. Of a copy, host A is the source.
     pub side: Side,
-    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated.
+    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for
+    /// the number of times that its carrier came or went.
     pub knob: String,
     /// Its value before; null if it could not be read.
     pub before: Option<String>,

@@ -64,7 +64,7 @@ pub use compare::{
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
     SenderPart, ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
-pub use condition_change::ConditionChange;
+pub use condition_change::{CARRIER_CHANGES, ConditionChange, LINK_SPEED};
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
     CopyFailure, CopyFailureKind, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind,

@@ -310,8 +310,8 @@ pub struct TuneSummary {
     pub restored_notes: Vec<String>,
     /// Reason why the run does not count, such as a kept placebo or an early end; `None` for a valid run.
     pub void: Option<String>,
-    /// Signs of noise in the run's own trials, one sentence each. With such noise, the probability of keeping a useless
-    /// step is not bounded (docs/results/decisions.md).
+    /// Signs of noise in the run's own trials, and conditions that changed meanwhile, one sentence each. With such
+    /// noise, the probability of keeping a useless step is not bounded (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,
     pub record: String,

@@ -113,8 +113,8 @@ pub enum Request {
         /// The link on the path to the peer.
         device: String,
     },
-    /// Report the values of the knobs that decide figures, and nothing else about them, which takes little processor time.
-    /// Answered with [`Reply::Knobs`].
+    /// Report the values of the knobs that decide figures, and the speed and the carrier changes of the link. That
+    /// takes little processor time. Answered with [`Reply::Knobs`].
     Conditions {
         /// The link on the path to the peer.
         device: String,

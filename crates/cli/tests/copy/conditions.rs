@@ -1,4 +1,4 @@
-//! Settings that another program changes while a copy runs.
+//! Settings and links that change while a copy runs.
 
 use super::record::shown;
 use super::*;
@@ -18,8 +18,11 @@ fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
     // The hosts were asked before any data came, and have had time to answer.
     std::thread::sleep(Duration::from_secs(2));
     let within_b = format!("ip netns exec {}", hosts.ns("b"));
+    // The other end of its link goes down and up again.
     sh(&format!(
-        "set -e; {within_b} sysctl -q net.ipv4.tcp_timestamps=0; {within_b} ethtool -K mgmt tso off >/dev/null"
+        "set -e; {within_b} sysctl -q net.ipv4.tcp_timestamps=0; {within_b} ethtool -K mgmt tso off >/dev/null
+        ip -n {0} link set pb down; ip -n {0} link set pb up",
+        hosts.ns("ctl")
     ));
     assert_eq!(copying.try_wait().expect("it runs"), None, "the copy ends before the change");
     let output = copying.wait_with_output().expect("it ends");
@@ -27,9 +30,16 @@ fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
     assert!(output.status.success(), "{out}");
     let done = checked("copy", &out);
     let changes = done["condition_changes"].as_array().expect("a list");
+    let of_knob = |knob: &str| changes.iter().filter(|change| change["knob"] == knob).collect::<Vec<_>>();
+    // The link may lose its carrier between two readings, or again.
+    let carrier = of_knob("carrier-changes");
+    let count = |value: &Value| value.as_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
+    let (first, last) = carrier.first().zip(carrier.last()).expect("it lost its carrier");
+    assert!(count(&last["after"]) >= count(&first["before"]) + 2, "{done}");
+    assert!(carrier.iter().all(|change| change["side"] == "b"), "{done}");
     for (knob, before, after) in [("timestamps", "1", "0"), ("tso", "on", "off")] {
-        let of_knob: Vec<&Value> = changes.iter().filter(|change| change["knob"] == knob).collect();
-        let [change] = of_knob.as_slice() else { panic!("{knob}: {done}") };
+        let changes = of_knob(knob);
+        let [change] = changes.as_slice() else { panic!("{knob}: {done}") };
         assert_eq!(
             [&change["side"], &change["before"], &change["after"]],
             [&Value::from("b"), &Value::from(before), &Value::from(after)],

@@ -139,7 +139,7 @@ pub fn compare_on(
     if !restored.restored {
         return Err(Error::unrestored("the study is in its record", &restored));
     }
-    Ok(())
+    group.note_moved(sink)
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Asks both ends of a copy for the settings that decide its figures, and what other programs change of them meanwhile.
+//! Asks both ends of a copy for the settings that decide its figures, and what changes meanwhile of them and of their
+//! links.
 //!
 //! The copy does not wait for the answers: they are taken while it goes on
 //! (docs/decisions/0100-the-conditions-of-a-copy.md).
 
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{PendingReply, Reply, Request};
+use landspeed_agent::session::PendingReply;
 use landspeed_record::units::Nanos;
 use landspeed_record::{ConditionChange, KnobState, Line, Side};
 
 use super::condition_changes::condition_changes;
-use super::link_speed::speed_change;
 use crate::{Error, Pair};
 
 /// The longest wait for both answers once the copy is over. A host reads these settings in milliseconds.
@@ -58,8 +58,6 @@ pub(super) struct CopyHosts<'a> {
     stages: [Stage; 2],
     /// The number of changes that the record still takes.
     room: usize,
-    /// The questions for the speed of the links, by side. A long copy has them at its end.
-    probes: [Option<PendingReply>; 2],
 }
 
 impl<'a> CopyHosts<'a> {
@@ -71,7 +69,7 @@ impl<'a> CopyHosts<'a> {
             false => question(pair, side).map_or(Stage::Untold, |asked| Stage::Asked(asked, None)),
         };
         let stages = Side::BOTH.map(stage);
-        CopyHosts { pair, from, begun, next: AGAIN, stages, room: MOST_CHANGES, probes: [None, None] }
+        CopyHosts { pair, from, begun, next: AGAIN, stages, room: MOST_CHANGES }
     }
 
     /// Asks again if that is due, and returns the record's lines for what hosts have answered since the last call, without
@@ -87,19 +85,9 @@ impl<'a> CopyHosts<'a> {
 
     /// Asks for the conditions at the end of the copy. [`CopyHosts::finish`] takes the answers.
     pub(super) fn ask_last(&mut self) {
-        let elapsed = self.begun.elapsed();
-        if elapsed >= LEAST_COPY {
+        if self.begun.elapsed() >= LEAST_COPY {
             self.ask_again();
         }
-        if elapsed >= AGAIN {
-            self.probes = Side::BOTH.map(|side| self.probe(side));
-        }
-    }
-
-    /// Asks a host for the speed of its links, if it was asked for its conditions.
-    fn probe(&self, side: Side) -> Option<PendingReply> {
-        let is_asked = matches!(self.stages[side as usize], Stage::Asked(..));
-        is_asked.then(|| self.pair.host(side).start(&Request::Probe {}).ok()).flatten()
     }
 
     /// Returns the remaining lines for the record of a finished copy.
@@ -107,7 +95,6 @@ impl<'a> CopyHosts<'a> {
         let end = Instant::now() + LAST_WAIT;
         let left = || end.saturating_duration_since(Instant::now());
         let mut lines: Vec<Line> = Side::BOTH.into_iter().flat_map(|side| self.lines(side, left())).collect();
-        lines.extend(Side::BOTH.into_iter().filter_map(|side| self.speed_line(side, left())));
         lines.extend(Side::BOTH.into_iter().filter_map(|side| self.missed(side)));
         lines
     }
@@ -181,17 +168,6 @@ impl<'a> CopyHosts<'a> {
             lines.push(Line::Note { text });
         }
         lines
-    }
-
-    /// Returns the line for a link that has another speed than before the copy, if its host says so within `wait`.
-    fn speed_line(&self, side: Side, wait: Duration) -> Option<Line> {
-        let (host, pending) = (self.pair.host(side), self.probes[side as usize].as_ref()?);
-        let (at, answer) = host.poll(pending, wait)?;
-        let Ok(Reply::Facts { facts }) = answer else { return None };
-        let times = [Nanos(0), self.since_the_beginning(at)];
-        let link = self.pair.path.link(side);
-        let change = speed_change(self.recorded(side), times, link, [&host.facts, &facts])?;
-        Some(Line::ConditionChange(Box::new(change)))
     }
 
     /// Returns the line for a host that has not answered; `None` if it has.

@@ -5,7 +5,6 @@ mod compare;
 mod condition_changes;
 mod conditions;
 mod landing;
-mod link_speed;
 mod named;
 mod one_tree;
 mod slow;

@@ -283,7 +283,11 @@ pub fn run_grid(
         sink.line(&Line::Restored(restored.clone()))?;
     }
     match restored.filter(|restored| !restored.restored) {
-        None => Ok(sink.line(&Line::GridEnd(result?))?),
+        None => {
+            let end = result?;
+            run.grid_hosts.group().note_moved(sink)?;
+            Ok(sink.line(&Line::GridEnd(end))?)
+        }
         Some(restored) => Err(match result {
             Ok(_) => Error::unrestored("the grid is in its record", &restored),
             Err(error) => error.and(&restored),

@@ -1,18 +1,19 @@
-//! The settings of a host that decide figures.
+//! The settings of a host that decide figures, and what changes of its link without a setting.
 
 use std::collections::BTreeMap;
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_knob as knob;
 use landspeed_record::factor::Condition;
-use landspeed_record::{HostFacts, KnobState, Settings};
+use landspeed_record::{CARRIER_CHANGES, HostFacts, KnobState, LINK_SPEED, Settings};
 
 use super::Host;
 use super::differences::{differences, value_of};
 use crate::Error;
 
 impl Host {
-    /// Asks for the settings of this host and of its link `device` that decide figures, without waiting for the answer.
+    /// Asks for the settings of this host and of its link `device` that decide figures, and for the link's speed and
+    /// carrier, without waiting for the answer.
     pub(crate) fn ask_conditions(&self, device: &str) -> Result<PendingReply, Error> {
         self.start(&Request::Conditions { device: device.to_owned() })
     }
@@ -35,33 +36,50 @@ impl Host {
         format!("{}: conditions were not read again: {why}", self.name)
     }
 
-    /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
-    /// changed none itself. If the host cannot tell, the line says so.
+    /// Reads the same from the links of the data path, and waits for it.
+    pub(super) fn read_conditions(&self) -> Result<Vec<KnobState>, Error> {
+        self.states_on_links(|device| Request::Conditions { device })
+    }
+
+    /// Returns a line for each condition that changed since [`Host::begin`], in a run that has put back what it
+    /// changed itself. If the host cannot tell, the line says so. Changes of the carrier are left out: the trials
+    /// count them.
     pub(crate) fn moved(&self) -> Vec<String> {
-        let now = match self.knobs() {
+        let now = match self.read_conditions() {
             Ok(now) => now,
             Err(error) => return vec![self.not_read_again(&error)],
         };
-        changed_conditions(&self.states, &now)
-            .map(|(before, after)| {
-                format!(
-                    "{}: another program changed {} from {} to {} during the run: the figures are of both",
-                    self.name,
-                    before.knob,
-                    value_of(before),
-                    value_of(after)
-                )
-            })
+        changed_conditions(&self.found_conditions, &now)
+            .filter(|(before, _)| before.knob != CARRIER_CHANGES)
+            .map(|(before, after)| self.moved_line(before, after))
             .collect()
+    }
+
+    fn moved_line(&self, before: &KnobState, after: &KnobState) -> String {
+        let (name, knob) = (&self.name, &before.knob);
+        let what = if knob == LINK_SPEED {
+            format!("{knob} changed")
+        } else {
+            format!("another program changed {knob}")
+        };
+        let [from, to] = [value_of(before), value_of(after)];
+        format!("{name}: {what} from {from} to {to} during the run: the figures are of both")
     }
 }
 
-/// Returns each knob that decides figures and whose value in `now` differs from that in `before`, as it was and as it is.
+/// Returns each condition whose value in `now` differs from that in `before`, as it was and as it is.
 pub(crate) fn changed_conditions<'s>(
     before: &'s [KnobState],
     now: &'s [KnobState],
 ) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
-    differences(before, now).filter(|(before, _)| condition_of(before).is_some())
+    differences(before, now)
+        .filter(|(before, after)| condition_of(before).is_some() || is_change_of_link(before, after))
+}
+
+/// Returns true for a state of the link whose values are both known. A link without a carrier has no speed.
+fn is_change_of_link(before: &KnobState, after: &KnobState) -> bool {
+    let is_of_link = [LINK_SPEED, CARRIER_CHANGES].contains(&before.knob.as_str());
+    is_of_link && before.value.is_some() && after.value.is_some()
 }
 
 /// Returns the values of the knobs that decide figures, by the name of their condition.

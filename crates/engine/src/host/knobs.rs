@@ -18,9 +18,14 @@ impl Host {
     /// # Errors
     /// Returns an error if the agent does not answer.
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
-        let mut states = self.knobs_at(&self.device)?;
+        self.states_on_links(|device| Request::Knobs { device })
+    }
+
+    /// Asks for the state of each link of the data path, by the request that `about` makes of its name.
+    pub(super) fn states_on_links(&self, about: fn(String) -> Request) -> Result<Vec<KnobState>, Error> {
+        let mut states = self.asked_states(&about(self.device.clone()))?;
         if let Some(acks) = &self.acks {
-            let there = self.knobs_at(&acks.device)?;
+            let there = self.asked_states(&about(acks.device.clone()))?;
             for state in there.into_iter().filter(|state| acks.take(&state.knob)) {
                 states
                     .iter_mut()
@@ -31,10 +36,10 @@ impl Host {
         Ok(states)
     }
 
-    fn knobs_at(&self, device: &str) -> Result<Vec<KnobState>, Error> {
-        match self.call(&Request::Knobs { device: device.to_owned() })? {
+    fn asked_states(&self, request: &Request) -> Result<Vec<KnobState>, Error> {
+        match self.call(request)? {
             Reply::Knobs { states } => Ok(states),
-            _ => Err(self.unexpected("knobs")),
+            _ => Err(self.unexpected(request.name())),
         }
     }
 
@@ -62,9 +67,10 @@ impl Host {
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Probes the knobs. The values read become the current ones.
+    /// Probes the knobs, and reads the conditions. The values read become the current ones.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;
+        self.found_conditions = self.read_conditions()?;
         self.applied = self.found();
         self.facts.conditions = conditions(&self.states);
         Ok(())

@@ -5,7 +5,7 @@
 //! | `links` | the links that carry the data and the acknowledgements |
 //! | `knobs` | its knobs, and their changes |
 //! | `restore` | how it gets its settings back |
-//! | `conditions` | the settings that decide figures |
+//! | `conditions` | the settings that decide figures, and what changes of a link without a setting |
 //! | `differences` | how its knobs differ from what they were |
 
 mod conditions;
@@ -35,6 +35,8 @@ pub struct Host {
     /// The link that carries the acknowledgements; `None` if it is the link of the data.
     acks: Option<AckLink>,
     pub states: Vec<KnobState>,
+    /// The conditions as [`Host::begin`] read them; empty before that.
+    found_conditions: Vec<KnobState>,
     session: Session,
     /// The command with which a user restores this host after it was lost and is reachable again.
     pub(crate) undo_command: String,
@@ -58,6 +60,7 @@ impl Host {
             device: String::new(),
             acks: None,
             states: Vec::new(),
+            found_conditions: Vec::new(),
             session,
             link_threads: None,
             applied: Settings::new(),

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
 use landspeed_record::units::Nanos;
@@ -38,10 +39,15 @@ impl RequestHandler for RingHost {
 
 /// Returns a [`RingHost`] whose calls take at most a second.
 fn ring_host() -> Host {
+    host_of("slow", RingHost)
+}
+
+/// Returns a host of this name that answers by `handler`. Its calls take at most a second.
+fn host_of(name: &str, handler: impl RequestHandler + 'static) -> Host {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    std::thread::spawn(move || serve_socket(theirs, Arc::new(RingHost), &ServeOptions::default()));
+    std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
     let options = Options { call: Nanos::secs(1), ..Options::default() };
-    let session = Session::over_socket("slow", ours, &options).expect("a session");
+    let session = Session::over_socket(name, ours, &options).expect("a session");
     Host::probe(session).expect("it answers")
 }
 
@@ -88,6 +94,51 @@ fn conditions_that_changed_are_those_that_decide_figures() {
     let changed: Vec<_> = changed_conditions(&before, &now).collect();
     assert_eq!(changed, [(&before[0], &now[0])]);
     assert_eq!(changed_conditions(&before, &before).count(), 0);
+}
+
+#[test]
+fn a_link_that_renegotiated_has_another_speed_and_a_carrier_that_came_and_went() {
+    let link = |speed: Option<&str>, carrier: &str| {
+        [state("tso", Some("on")), state("link-speed", speed), state("carrier-changes", Some(carrier))]
+    };
+    let changed = |before: &[KnobState], now: &[KnobState]| {
+        changed_conditions(before, now).map(|(before, _)| before.knob.clone()).collect::<Vec<_>>()
+    };
+    let fast = link(Some("10 Gb/s"), "3");
+    assert_eq!(changed(&fast, &link(Some("1 Gb/s"), "5")), ["link-speed", "carrier-changes"]);
+    assert_eq!(changed(&fast, &link(None, "4")), ["carrier-changes"], "it has no speed without a carrier");
+    assert_eq!(changed(&link(None, "3"), &fast), [""; 0]);
+}
+
+/// A host whose link and whose setting are others after the first question for its conditions.
+struct RenegotiatingHost(AtomicBool);
+
+impl RequestHandler for RenegotiatingHost {
+    fn handle(&self, request: Request) -> Reply {
+        let values = match request {
+            Request::Probe {} => return Reply::Facts { facts: Box::default() },
+            Request::Conditions { .. } if self.0.swap(true, Ordering::Relaxed) => ["off", "1 Gb/s", "5"],
+            _ => ["on", "10 Gb/s", "3"],
+        };
+        let knobs = ["tso", "link-speed", "carrier-changes"];
+        let states = knobs.into_iter().zip(values).map(|(knob, value)| state(knob, Some(value))).collect();
+        Reply::Knobs { states }
+    }
+
+    fn gone(&self, _: &str) {}
+}
+
+#[test]
+fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
+    let mut host = host_of("a", RenegotiatingHost(AtomicBool::new(false)));
+    host.begin().expect("it answers");
+    assert_eq!(
+        host.moved(),
+        [
+            "a: another program changed tso from on to off during the run: the figures are of both",
+            "a: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both",
+        ]
+    );
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub fn tune(
     sink: &mut dyn RecordSink,
 ) -> Result<TuneSummary, Error> {
     let began = Instant::now();
-    let ((findings, confirmation, verdicts), restored) = group.tuned(|group| {
+    let ((mut findings, confirmation, verdicts), restored) = group.tuned(|group| {
         let mut run = TuningRun {
             group,
             plan: &plan,
@@ -127,6 +127,10 @@ pub fn tune(
         Ok((findings, confirmation, run.verdicts))
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
+    if restored.restored {
+        // A terminal shows only the first doubts.
+        findings.doubts = [group.moved(), std::mem::take(&mut findings.doubts)].concat();
+    }
     let summary = assemble(
         findings,
         RunFacts {

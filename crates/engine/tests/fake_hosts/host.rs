@@ -13,8 +13,8 @@ use landspeed_agent::session::{
 };
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{
-    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LatencyHistogram, Line,
-    Observations, RestoreOutcome, Role, Side, TrialSpec,
+    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LINK_SPEED,
+    LatencyHistogram, Line, Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
 use landspeed_stats::Random;
 use parking_lot::{Mutex, MutexGuard};
@@ -81,6 +81,8 @@ pub(crate) struct FakeHost {
     fault: Option<(usize, HostFault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
+    /// True once its conditions were asked for. Its link then has another speed.
+    renegotiated: AtomicBool,
     socket: UnixStream,
 }
 
@@ -116,6 +118,7 @@ impl FakeHost {
             fault,
             failed: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            renegotiated: AtomicBool::new(false),
             socket: theirs.try_clone().expect("a second handle"),
         });
         let handler: Arc<dyn RequestHandler> = Arc::clone(&host) as Arc<dyn RequestHandler>;
@@ -185,6 +188,12 @@ impl FakeHost {
         self.found.iter().map(now).collect()
     }
 
+    fn conditions(&self) -> Vec<KnobState> {
+        let speed = if self.renegotiated.swap(true, Ordering::Relaxed) { "1 Gb/s" } else { "10 Gb/s" };
+        let link = KnobState { knob: LINK_SPEED.into(), value: Some(speed.into()), ..KnobState::default() };
+        [self.states(), vec![link]].concat()
+    }
+
     fn run(&self, role: Role, port: u16, spec: &TrialSpec) -> Reply {
         let own = lock(&self.knobs)["mtu"] == "9000";
         let Some(other) = self.wire.meet((port, role), own, || self.is_over()) else {
@@ -230,7 +239,8 @@ impl RequestHandler for FakeHost {
                 let own = link.addresses.iter().find(|own: &&IpAddr| own.is_ipv4() == to.is_ipv4());
                 Reply::Route { device: link.name.clone(), source: *own.expect("it has both"), local: false }
             }
-            Request::Knobs { .. } | Request::Conditions { .. } => Reply::Knobs { states: self.states() },
+            Request::Knobs { .. } => Reply::Knobs { states: self.states() },
+            Request::Conditions { .. } => Reply::Knobs { states: self.conditions() },
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();

@@ -270,6 +270,26 @@ fn what_a_host_says_of_its_controls_is_in_the_record_once() {
 }
 
 #[test]
+fn a_link_that_renegotiated_stands_in_the_record() {
+    for command in [TestedCommand::Tune, TestedCommand::Compare] {
+        let record = see(command, None, usize::MAX).record.expect("a record");
+        let told = record.lines.iter().flat_map(|line| match line {
+            Line::Note { text } => vec![text.clone()],
+            Line::Summary(summary) => summary.doubts.clone(),
+            _ => Vec::new(),
+        });
+        let mut told: Vec<String> = told.filter(|text| text.contains("link-speed")).collect();
+        told.sort_unstable();
+        let of = |host: &str| {
+            format!(
+                "{host}: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both"
+            )
+        };
+        assert_eq!(told, ["anna", "bert"].map(of), "{command:?}");
+    }
+}
+
+#[test]
 fn a_stop_ends_in_order_wherever_it_comes() {
     for command in [TestedCommand::Tune, TestedCommand::Compare, TestedCommand::Sizes] {
         let whole = see(command, None, usize::MAX);

@@ -4,6 +4,7 @@
 
 mod conflicts;
 mod irqs;
+mod link_states;
 mod links;
 pub(crate) mod namespace;
 mod processor;
@@ -16,6 +17,8 @@ use landspeed_record::HostFacts;
 
 use crate::cpu::{accounting, interrupt_time_is_apart};
 use crate::files::SystemFiles;
+
+pub use self::link_states::link_states;
 
 /// Returns a description of this host. Its links are those of the calling thread's network namespace.
 ///

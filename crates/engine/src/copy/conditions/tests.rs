@@ -2,8 +2,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use landspeed_agent::session::{Options, RequestHandler, ServeOptions, Session, SessionKey, serve_socket};
-use landspeed_record::{HostFacts, LinkFacts};
+use landspeed_agent::session::{
+    Options, Reply, Request, RequestHandler, ServeOptions, Session, SessionKey, serve_socket,
+};
 
 use super::*;
 use crate::addresses::AddressCandidate;
@@ -13,29 +14,30 @@ use crate::{Host, PathOptions};
 /// How long a host takes for an answer that is not to come in time.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A host whose only setting and whose link's speed are others after the first question for them.
+/// A host whose only setting and whose link are others after the first question for them.
 struct ChangingHost {
     /// The number of questions for its conditions that it answers in time.
     answers: usize,
     asked: AtomicUsize,
-    probed: AtomicUsize,
 }
 
 impl RequestHandler for ChangingHost {
     fn handle(&self, request: Request) -> Reply {
         if matches!(request, Request::Probe {}) {
-            let is_first = self.probed.fetch_add(1, Ordering::Relaxed) == 0;
-            let speed_mbps = Some(if is_first { 10_000 } else { 1_000 });
-            let links = vec![LinkFacts { speed_mbps, ..LinkFacts::default() }];
-            return Reply::Facts { facts: Box::new(HostFacts { links, ..HostFacts::default() }) };
+            return Reply::Facts { facts: Box::default() };
         }
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         if number >= self.answers {
             std::thread::sleep(SILENCE);
         }
-        let value = if number == 0 { "on" } else { "off" };
-        let tso = KnobState { knob: "tso".into(), value: Some(value.into()), ..KnobState::default() };
-        Reply::Knobs { states: vec![tso] }
+        let values = if number == 0 { ["on", "10 Gb/s", "3"] } else { ["off", "1 Gb/s", "5"] };
+        let state = |(knob, value): (&str, &str)| KnobState {
+            knob: knob.into(),
+            value: Some(value.into()),
+            ..KnobState::default()
+        };
+        let knobs = ["tso", "link-speed", "carrier-changes"];
+        Reply::Knobs { states: knobs.into_iter().zip(values).map(state).collect() }
     }
 
     fn gone(&self, _: &str) {}
@@ -43,7 +45,7 @@ impl RequestHandler for ChangingHost {
 
 fn host(name: &str, answers: usize) -> Host {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    let handler = ChangingHost { answers, asked: AtomicUsize::new(0), probed: AtomicUsize::new(0) };
+    let handler = ChangingHost { answers, asked: AtomicUsize::new(0) };
     std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
     let session = Session::over_socket(name, ours, &Options::default()).expect("a session");
     Host::probe(session).expect("it answers")
@@ -89,7 +91,7 @@ fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
         let Line::Host { facts, .. } = &line else { panic!("{line:?}") };
         assert_eq!(facts.conditions["offloads"]["tso"], "on");
     }
-    hosts.begun -= AGAIN;
+    hosts.begun -= LEAST_COPY;
     hosts.ask_last();
     let lines = [next_lines(&mut hosts), hosts.finish()].concat();
     let mut changes: Vec<(Side, &str, Option<&str>, Option<&str>)> = Vec::new();
@@ -100,7 +102,11 @@ fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
     }
     changes.sort_unstable();
     let of = |side| {
-        [(side, "link-speed", Some("10 Gb/s"), Some("1 Gb/s")), (side, "tso", Some("on"), Some("off"))]
+        [
+            (side, "carrier-changes", Some("3"), Some("5")),
+            (side, "link-speed", Some("10 Gb/s"), Some("1 Gb/s")),
+            (side, "tso", Some("on"), Some("off")),
+        ]
     };
     assert_eq!(changes, [of(Side::A), of(Side::B)].concat());
 }
