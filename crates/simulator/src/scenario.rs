@@ -46,6 +46,8 @@ pub struct FlowSpec {
     pub header_bytes: u16,
     /// The receive window; `None` for no limit.
     pub receive_window_bytes: Option<Bytes>,
+    /// The buffer of TCP's receiver, which holds what arrives above a gap too; `None` for no limit.
+    pub receive_buffer_bytes: Option<Bytes>,
     /// Initial congestion window, in segments (RFC 6928).
     pub initial_window: u32,
     /// The window at which slow start first ends, in segments, as `ip route ... ssthresh` would set it; `None` for no
@@ -71,6 +73,7 @@ impl Default for FlowSpec {
             mtu_bytes: 1500,
             header_bytes: 52,
             receive_window_bytes: None,
+            receive_buffer_bytes: None,
             initial_window: 10,
             initial_ssthresh: None,
             min_rto_ns: Nanos::millis(200),

@@ -57,6 +57,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Simulati
     };
     let flow = |plan: &FlowPlan, dice| FlowSpec {
         receive_window_bytes: window,
+        receive_buffer_bytes: Some(study.path.buffer_bytes()),
         ..flow(study, plan, return_ns, dice)
     };
     let flows = plans.iter().map(|plan| flow(plan, random.draw())).collect();

@@ -24,9 +24,6 @@ use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 /// (16 MiB).
 const MOST_SAMPLES: u64 = 20_000;
 
-/// The smallest limit that is set for a kernel buffer: the kernel's default limit for receiving.
-const LEAST_ROOM: Bytes = Bytes::mib(6);
-
 /// Makes the runs of a study on a pair of hosts. The hosts keep the study's congestion controls and buffer limits until
 /// they are restored.
 pub(super) struct KernelStudyRunner<'a> {
@@ -191,11 +188,11 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
 }
 
 /// Returns a cell whose buffers limit no flow, unless the contest or the path sets a window. The kernel grows buffers
-/// on demand up to four times the bytes that the path and its queue hold, because it counts its own overhead too
-/// (tcp(7), tcp_rmem and tcp_wmem). A window is set by the sender's buffer.
+/// on demand up to the path's [`StudyPath::buffer_bytes`] (tcp(7), tcp_rmem and tcp_wmem). A window is set by the
+/// sender's buffer.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
-    let needed = Bytes(4 * path.most_under_way().0).max(LEAST_ROOM);
+    let needed = path.buffer_bytes();
     let bound = match contest.question {
         ContestQuestion::Streams { window_bytes, .. } => Some(window_bytes),
         _ => path.window_bytes,

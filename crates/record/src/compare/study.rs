@@ -110,6 +110,12 @@ impl StudyPath {
         Bytes(self.holds(longest).0 + self.room().0)
     }
 
+    /// Returns the most that the kernel may use to buffer a flow at either end. It is four times what the flow can have
+    /// under way, because the kernel counts its own overhead too, and at least the kernel's default for receiving.
+    pub fn buffer_bytes(&self) -> Bytes {
+        Bytes(4 * self.most_under_way().0).max(LEAST_BUFFER)
+    }
+
     fn holds(&self, rtt: Nanos) -> Bytes {
         Bytes((self.rate().unwrap_or(AMPLE).0 / 8.0 * rtt.as_secs_f64()) as u64)
     }
@@ -257,6 +263,9 @@ pub struct Study {
 
 /// MTU of the paper's hosts, which use Ethernet.
 const MTU: u16 = 1500;
+
+/// The kernel's default limit of a receive buffer (tcp(7), tcp_rmem).
+const LEAST_BUFFER: Bytes = Bytes::mib(6);
 const REGION: Nanos = Nanos::secs(120);
 
 impl Study {

@@ -105,7 +105,7 @@ impl TcpSender {
             state_ends: 0,
             usage_ends: 0,
             cwnd_limited: false,
-            window: spec.receive_window_bytes.map_or(u64::MAX / 2, |bytes| bytes.0 / u64::from(mss)).max(1),
+            window: offered(spec).map_or(u64::MAX / 2, |bytes| bytes.0 / u64::from(mss)).max(1),
             end: spec.data_bytes.map_or(u64::MAX, per_segment),
             mss,
             way_back: spec.return_ns,
@@ -168,6 +168,13 @@ impl TcpSender {
         sk.snd_una = (self.board.una() as u32).wrapping_mul(self.mss);
         sk.snd_nxt = (self.board.next() as u32).wrapping_mul(self.mss);
     }
+}
+
+/// Returns the window that the receiver offers; `None` for no limit. Linux expects a segment to take twice its payload
+/// in the buffer (TCP_DEFAULT_SCALING_RATIO).
+fn offered(spec: &FlowSpec) -> Option<Bytes> {
+    let of_buffer = spec.receive_buffer_bytes.map(|bytes| Bytes(bytes.0 / 2));
+    spec.receive_window_bytes.into_iter().chain(of_buffer).min()
 }
 
 fn sock(spec: &FlowSpec, mss: u32) -> Sock {

@@ -111,16 +111,20 @@ fn a_timestamp_measures_the_round_trip_of_a_segment_that_was_sent_again() {
 
 #[test]
 fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_past_use() {
-    let window = Some(Bytes(12 * 1448));
-    let mut sender = sender(FlowSpec { receive_window_bytes: window, ..FlowSpec::default() });
-    sent(&mut sender, Nanos(0));
-    let mut next = 10;
-    for now in 1..200 {
-        next += ack(&mut sender, Nanos(RTT.0 * now), next, NONE).len() as u64;
+    let of = |segments| Some(Bytes(segments * 1448));
+    let limits = [(of(12), None), (None, of(24)), (of(12), of(100)), (of(50), of(24))];
+    for (receive_window_bytes, receive_buffer_bytes) in limits {
+        let spec = FlowSpec { receive_window_bytes, receive_buffer_bytes, ..FlowSpec::default() };
+        let mut sender = sender(spec);
+        sent(&mut sender, Nanos(0));
+        let mut next = 10;
+        for now in 1..200 {
+            next += ack(&mut sender, Nanos(RTT.0 * now), next, NONE).len() as u64;
+        }
+        assert_eq!(sender.board.out(), 12, "half of a buffer, or the window");
+        // tcp_is_cwnd_limited: in slow start the window grows up to twice the segments in flight.
+        assert!(sender.sock().snd_cwnd < 24 + 12, "{}", sender.sock().snd_cwnd);
     }
-    assert_eq!(sender.board.out(), 12);
-    // tcp_is_cwnd_limited: in slow start the window grows up to twice the segments in flight.
-    assert!(sender.sock().snd_cwnd < 24 + 12, "{}", sender.sock().snd_cwnd);
 }
 
 #[test]
