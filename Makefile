@@ -411,7 +411,7 @@ agree: build-validate
 	$(call VALIDATE,agree target/agree/kernel/* target/agree/simulator/*)
 
 # The same for four protocols beside open-loop cross traffic; WITHOUT names parts that TCP's senders lack on both sides
-# (sack,tail-loss-probes). Twelve repeats, because rates vary by a tenth where others come and go (25 minutes, on a machine left alone).
+# (sack,tail-loss-probes,superpackets). Twelve repeats, because rates vary by a tenth where others come and go (25 minutes, on a machine left alone).
 .PHONY: agree-cross
 agree-cross: WAN = lab:wan:rate=100M,rtt=80ms,queue=0.5bdp,cross=30%,cross-on=200ms,cross-off=300ms,back.cross=0%
 agree-cross: REPEATS = 12
