@@ -111,7 +111,7 @@ fn a_timestamp_measures_the_round_trip_of_a_segment_that_was_sent_again() {
 
 #[test]
 fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_past_use() {
-    let of = |segments| Some(Bytes(segments * 1448));
+    let of = |segments: u64| Some(Bytes(segments * 1448));
     let limits = [(of(12), None), (None, of(24)), (of(12), of(100)), (of(50), of(24))];
     for (receive_window_bytes, receive_buffer_bytes) in limits {
         let spec = FlowSpec { receive_window_bytes, receive_buffer_bytes, ..FlowSpec::default() };
