@@ -122,7 +122,7 @@ fn a_copy_uses_udt_where_an_earlier_one_has_kept_it_and_stays_on_tcp_where_it_is
     assert!(choice["kept"].is_null() && by_udp < 100, "{choice} {by_udp}");
 
     let filter = "chain c { type filter hook input priority 0; policy accept; meta l4proto udp drop; }";
-    sh(&format!("ip netns exec {} nft 'table inet f {{ {filter} }}'", hosts.ns("b")));
+    sh(&format!("ip netns exec {} nft 'table inet f {{ {filter}; }}'", hosts.ns("b")));
     let (choice, _) = copy_again(&[], "not-let-in");
     assert_eq!((&choice["kept"], &choice["is_remembered"]), (&Value::Null, &Value::from(false)), "{choice}");
     let (out, err) = text(&hosts.landspeed(&["show", "last"]).output().expect("it runs"));
