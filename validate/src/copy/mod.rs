@@ -1,6 +1,7 @@
 //! `make copy-bench`: `landspeed copy` beside other programs that copy, by turns, between two network namespaces of this
 //! machine. Cost is bytes per second of processor time of both ends.
 
+mod allowed;
 pub(crate) mod choice;
 pub(crate) mod cost;
 pub(crate) mod kills;

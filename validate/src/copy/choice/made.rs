@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::Options;
 use super::links::ChoiceLink;
 use super::runs::{ChoiceRun, ChoiceWork};
+use crate::copy::allowed::AllowedControls;
 use crate::copy::site::{Site, Sshd, shell};
 use crate::copy::turns::printed;
 
@@ -32,6 +33,7 @@ pub(super) struct LinkSite<'a> {
     site: Site,
     pub(super) link: &'a ChoiceLink,
     options: &'a Options,
+    _allowed: AllowedControls,
 }
 
 impl<'a> LinkSite<'a> {
@@ -41,11 +43,13 @@ impl<'a> LinkSite<'a> {
         options: &'a Options,
         landspeed: &Path,
     ) -> Result<Result<LinkSite<'a>, String>> {
-        let site = LinkSite { site: Site::over(&options.folder, landspeed, link.lab)?, link, options };
-        if let Err(error) = site.set(0, &format!("net.ipv4.tcp_congestion_control={}", link.control)) {
-            let remedy = "net.ipv4.tcp_allowed_congestion_control of this machine is to have it";
-            return Ok(Err(format!("a namespace may not use {}: {remedy} ({error:#})", link.control)));
-        }
+        let allowed = match AllowedControls::with(link.control) {
+            Ok(allowed) => allowed,
+            Err(error) => return Ok(Err(format!("a namespace may not use {}: {error:#}", link.control))),
+        };
+        let site = Site::over(&options.folder, landspeed, link.lab)?;
+        let site = LinkSite { site, link, options, _allowed: allowed };
+        site.set(0, &format!("net.ipv4.tcp_congestion_control={}", link.control))?;
         link.target.map_or(Ok(()), |sysctl| site.set(1, sysctl))?;
         site.fill(SHORT, options.look_seconds)?;
         site.fill(LONG, options.seconds)?;

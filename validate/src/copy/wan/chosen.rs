@@ -14,6 +14,7 @@ use landspeed_record::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Options, ROWS, WanRow, goodput, streamed};
+use crate::copy::allowed::AllowedControls;
 use crate::copy::site::{Site, ensure_free, record_in, shell};
 use crate::copy::turns::printed;
 use crate::kept::KeptRuns;
@@ -126,6 +127,7 @@ fn complete(
     eprintln!("{}", announcement(options, missing.len()));
     ensure_free(&options.folder, Bytes(2 * Bytes::mib(options.chosen_mib).0 + ROOM))?;
     let site = Site::over(&options.folder, landspeed, LINK)?;
+    let _allowed = AllowedControls::with(DEFAULT)?;
     // Of the namespace, which is the lab's own.
     let control = format!("sysctl -qw net.ipv4.tcp_congestion_control={DEFAULT}");
     shell(&format!("ip netns exec {} {control}", site.namespace(0)))?;
