@@ -275,8 +275,8 @@ impl Reading {
     }
 }
 
-/// Returns true if a flow is of another transport than the copy's own. Those in this program are the only ones that
-/// there are. A flow of the kernel on such a link is one of the copy's own that stands in.
+/// Returns true if a flow is of another transport than the copy's own. Every other transport runs in this program. On
+/// such a link, a flow of the kernel belongs to the copy's own transport and stands in.
 fn is_other(flow: &dyn Flow) -> bool {
     flow.number() >= FIRST_OTHER && flow.runs_in_calls()
 }

@@ -220,7 +220,7 @@ fn is_in_force(counted: &CopyCount, asked: &CopyArm) -> bool {
     counted.flows == asked.flows && counted.transport == asked.transport && has_control
 }
 
-/// Returns that only so many flows of a setting are open, in words.
+/// Returns the reason why a setting is not in force if fewer of its flows are open than were asked for.
 pub fn missing_flows(open: u32, asked: &CopyArm) -> String {
     let missing = format!("{open} of {} flows were open", asked.flows);
     match &asked.transport {

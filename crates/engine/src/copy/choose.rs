@@ -22,7 +22,7 @@ use landspeed_record::{
 };
 
 use super::CopyOptions;
-use crate::Pair;
+use crate::{Error, Pair};
 use seen::SeenCounts;
 
 /// The largest number of flows of a copy.
@@ -202,8 +202,14 @@ impl<'a> CopyTrials<'a> {
         if arm.direct == self.is_direct {
             return self.turn_source((arm, times, asked));
         }
-        match self.pair.host(self.from.other()).start(&Request::CopyWrites { direct: arm.direct }) {
-            Ok(pending) => Stage::Writes(pending, (arm, times, asked)),
+        let writes = Request::CopyWrites { direct: arm.direct };
+        self.ask(self.from.other(), &writes, |pending| Stage::Writes(pending, (arm, times, asked)))
+    }
+
+    /// Asks an end, and returns the stage that waits for its answer.
+    fn ask(&mut self, side: Side, request: &Request, waits: impl FnOnce(PendingReply) -> Stage) -> Stage {
+        match self.pair.host(side).start(request) {
+            Ok(pending) => waits(pending),
             Err(error) => self.give_up(&error.to_string()),
         }
     }
@@ -212,10 +218,7 @@ impl<'a> CopyTrials<'a> {
     fn open(&mut self, side: Side, (arm, times, asked): SourceTurn) -> Stage {
         let settings = arm.transport.as_ref().and_then(|name| self.choosing.others.get(name)).cloned();
         let request = Request::CopyOthers { settings: settings.unwrap_or_default(), flows: arm.flows };
-        match self.pair.host(side).start(&request) {
-            Ok(pending) => Stage::Opens(pending, side, (arm, times, asked)),
-            Err(error) => self.give_up(&error.to_string()),
-        }
+        self.ask(side, &request, |pending| Stage::Opens(pending, side, (arm, times, asked)))
     }
 
     /// Goes on with a turn once both ends open the flows of its transport. An end that cannot has refused the setting.
@@ -225,9 +228,7 @@ impl<'a> CopyTrials<'a> {
             Some((_, Ok(Reply::Done {}))) if side == Side::B => self.open(Side::A, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) => self.turn(arm, times, asked),
             Some((_, Ok(_))) => self.give_up("an end gave another answer"),
-            Some((_, Err(error))) => {
-                self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
-            }
+            Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
 
@@ -241,18 +242,14 @@ impl<'a> CopyTrials<'a> {
                 self.turn_source((arm, times, asked))
             }
             Some((_, Ok(_))) => self.give_up("the target gave another answer"),
-            Some((_, Err(error))) => {
-                self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
-            }
+            Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
 
     /// Asks the source to use a setting, and to count after the first of these times for the second one.
     fn turn_source(&mut self, (arm, [settle_ns, count_ns], asked): SourceTurn) -> Stage {
-        match self.pair.host(self.from).start(&Request::CopyTurn { arm, settle_ns, count_ns }) {
-            Ok(pending) => Stage::Asked(pending, asked),
-            Err(error) => self.give_up(&error.to_string()),
-        }
+        let turn = Request::CopyTurn { arm, settle_ns, count_ns };
+        self.ask(self.from, &turn, |pending| Stage::Asked(pending, asked))
     }
 
     fn poll(&mut self, pending: PendingReply, asked: Asked) -> Stage {
@@ -279,6 +276,11 @@ impl<'a> CopyTrials<'a> {
             None => why.clone_into(&mut self.choice.untried),
         }
         Stage::Over
+    }
+
+    /// Goes on where an end has refused a setting before its turn began.
+    fn refused(&mut self, asked: Asked, error: &Error) -> Stage {
+        self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
     }
 
     fn answered(&mut self, asked: Asked, counted: &CopyCount) -> Stage {

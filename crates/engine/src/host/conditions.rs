@@ -20,10 +20,7 @@ impl Host {
 
     /// Returns the states in the answer to [`Host::ask_conditions`].
     pub(crate) fn answered_conditions(&self, answer: Result<Reply, Error>) -> Result<Vec<KnobState>, Error> {
-        match answer? {
-            Reply::Knobs { states } => Ok(states),
-            _ => Err(self.unexpected("conditions")),
-        }
+        self.answered_states(answer, "conditions")
     }
 
     /// Returns the facts of this host with the conditions in these states.

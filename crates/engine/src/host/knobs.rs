@@ -37,9 +37,18 @@ impl Host {
     }
 
     fn asked_states(&self, request: &Request) -> Result<Vec<KnobState>, Error> {
-        match self.call(request)? {
+        self.answered_states(self.call(request), request.name())
+    }
+
+    /// Returns the states in the answer to a request of this name.
+    pub(super) fn answered_states(
+        &self,
+        answer: Result<Reply, Error>,
+        request: &'static str,
+    ) -> Result<Vec<KnobState>, Error> {
+        match answer? {
             Reply::Knobs { states } => Ok(states),
-            _ => Err(self.unexpected(request.name())),
+            _ => Err(self.unexpected(request)),
         }
     }
 

@@ -39,8 +39,12 @@ fn moves(counted: &CopyCount) -> bool {
 }
 
 /// Copies so slowly, by a limit, that `steer` can make its turns meanwhile. It gets the progress of the source, and
-/// then of the target.
-fn steered([sending, receiving]: Ends, mib: usize, steer: impl FnOnce(&CopyProgress, &CopyProgress)) {
+/// then of the target. Returns that of the source.
+fn steered(
+    [sending, receiving]: Ends,
+    mib: usize,
+    steer: impl FnOnce(&CopyProgress, &CopyProgress),
+) -> CopyProgress {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(from.path().join("long"), bytes(mib * MIB, 11)).unwrap();
     let rules = CopyRules { limit: Some(BitRate(64e6)), ..CopyRules::default() };
@@ -57,6 +61,7 @@ fn steered([sending, receiving]: Ends, mib: usize, steer: impl FnOnce(&CopyProgr
         assert!(copied.join().expect("no panic").is_complete());
     });
     is_same(from.path(), to.path());
+    sent
 }
 
 /// Passes datagrams between callers and a server while `passes` is true, until `is_over`.
@@ -105,24 +110,14 @@ fn turn_until(progress: &CopyProgress, arm: &CopyArm, is_wanted: &dyn Fn(&CopyCo
 /// The copy is so slow, by a limit, that it goes on for all turns.
 #[test]
 fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_on() {
-    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    fs::write(from.path().join("long"), bytes(48 * MIB, 7)).unwrap();
-    let rules = CopyRules { limit: Some(BitRate(64e6)), ..CopyRules::default() };
-    let source = Source { rules, ..source(from.path()) };
-    let target = Target { is_synced: false, ..target(to.path()) };
-    let [sent, received] = [CopyProgress::default(), CopyProgress::default()];
-    [&sent, &received].iter().for_each(|progress| progress.begin_with(2));
     let cancel = CancelFlag::default();
-    let [sending, receiving] = flows("tls", 4);
-    thread::scope(|scope| {
-        scope.spawn(|| receive(receiving, &target, &received, &cancel).unwrap());
-        let copied = scope.spawn(|| send(sending, &source, &sent, &cancel).unwrap());
-        let two = turn_until(&sent, &arm(4, None), &moves);
+    let sent = steered(flows("tls", 4), 48, |sent, _| {
+        let two = turn_until(sent, &arm(4, None), &moves);
         assert_eq!(two.flows, 2, "no others are open: {two:?}");
         assert!(two.counted_ns >= Nanos::from(COUNTED) && two.control.is_some(), "{two:?}");
         sent.widen(4);
-        turn_until(&sent, &arm(4, None), &|counted| counted.flows == 4 && moves(counted));
-        let one = turn_until(&sent, &arm(1, Some("reno")), &moves);
+        turn_until(sent, &arm(4, None), &|counted| counted.flows == 4 && moves(counted));
+        let one = turn_until(sent, &arm(1, Some("reno")), &moves);
         assert_eq!((one.flows, one.control.as_deref(), one.refused.as_str()), (1, Some("reno"), ""));
         let refused = sent.turn(&arm(3, Some("no-such")), COUNTED, COUNTED, &cancel);
         assert!(refused.refused.contains("no-such") && refused.counted_ns == Nanos(0), "{refused:?}");
@@ -130,9 +125,7 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
         let (used, first) = (sent.controls(), two.control.clone().unwrap_or_default());
         assert!(used.contains(&"reno".to_owned()) && used.contains(&first), "{used:?}");
         assert!(!used.contains(&"no-such".to_owned()), "{used:?}");
-        assert!(copied.join().expect("no panic").is_complete());
     });
-    is_same(from.path(), to.path());
     let late = sent.turn(&arm(1, None), Duration::from_secs(60), Duration::from_secs(60), &cancel);
     assert!(!late.is_clean, "{late:?}");
 }
