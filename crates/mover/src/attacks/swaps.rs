@@ -112,9 +112,15 @@ fn a_source_does_not_read_through_a_link() {
         });
     });
     let outcome = outcome.expect("a copy in which entries fail");
-    // A folder that a link has replaced is named too, beside its file.
-    let folders = (0..rounds()).filter(|round| round % 2 == 0).count() as u64;
-    assert_eq!((outcome.copied, outcome.failed), (0, rounds() + folders), "{:?}", outcome.failures.first());
+    let failures = outcome.failures.first();
+    assert_eq!(outcome.copied, 0, "{failures:?}");
+    // A folder that a link has replaced fails too, beside its file. Once failures do not fit into the list, a folder that
+    // may be among those without names does not count again.
+    let folders = rounds().div_ceil(2);
+    match outcome.unlisted.is_empty() {
+        true => assert_eq!(outcome.failed, rounds() + folders, "{failures:?}"),
+        false => assert!((rounds()..=rounds() + folders).contains(&outcome.failed), "{failures:?}"),
+    }
     assert!(content.is_empty(), "{}", content.escape_ascii());
     world.assert_untouched();
 }
