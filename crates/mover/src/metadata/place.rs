@@ -119,6 +119,8 @@ fn filled(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut long = vec![0; LONGEST];
     let length = call(&mut long)?;
     long.truncate(length);
+    // Many entries with attributes may wait, and what they hold is counted by length.
+    long.shrink_to_fit();
     Ok(long)
 }
 
@@ -130,5 +132,27 @@ pub(crate) fn times(modified: Timestamp) -> Timestamps {
             tv_sec: modified.seconds,
             tv_nsec: modified.nanos.min(999_999_999).into(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what `filled` makes of an answer of this length.
+    fn answer(length: usize) -> Vec<u8> {
+        filled(|room| {
+            room.get_mut(..length).ok_or(Errno::RANGE)?.fill(7);
+            Ok(length)
+        })
+        .expect("an answer that fits")
+    }
+
+    #[test]
+    fn an_answer_takes_no_more_memory_than_it_has_bytes() {
+        for length in [0, 1, SHORT, SHORT + 1, LONGEST] {
+            let answer = answer(length);
+            assert_eq!((answer.len(), answer.capacity()), (length, length));
+        }
     }
 }
