@@ -6,6 +6,7 @@
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
 //! | `slowed` | whether what is named to hold a copy holds it |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
+//! | `windows` | how many flows fill a path where buffers bound each of them |
 //!
 //! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block,
 //! ABBA or BAAB by chance. A block gives a log ratio of the bytes that the target took, and the ladder's statistics
@@ -16,6 +17,7 @@ mod candidates;
 mod sizing;
 mod slowed;
 mod trial;
+mod windows;
 
 use std::collections::VecDeque;
 
@@ -24,11 +26,12 @@ use landspeed_record::{CopyArm, CopyCount, CopyDecision, CopyTrialResult};
 use landspeed_stats::{ErrorLedger, Random};
 
 use crate::LadderRules;
-pub use candidates::{CopyChange, CopyLevers, candidates};
+pub use candidates::{CopyChange, CopyLevers, planned};
 pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
 pub use slowed::{SlowedTrial, slowed_side};
 pub use trial::missing_flows;
 use trial::{CandidateEnd, CandidateTrial};
+pub use windows::CopyWindows;
 
 /// The turn of a copy that comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]

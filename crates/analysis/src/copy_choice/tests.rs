@@ -115,8 +115,7 @@ fn both_settings_have_the_same_turns_and_one_is_first_by_chance() {
 
 #[test]
 fn a_setting_that_does_not_come_into_force_is_not_tried() {
-    let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], SIZE, 7);
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr(None), flows(8)], SIZE, 7);
     let turn = chooser.next_turn(Nanos(0)).expect("a turn");
     assert_eq!(turn.arm, arm(4, "bbr"));
     chooser.take(&CopyCount { refused: "not permitted".to_owned(), ..counted(&turn, 1e8) });
@@ -151,8 +150,7 @@ fn a_transport_that_is_not_let_in_is_not_tried() {
 #[test]
 fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_no_control() {
     let run = |open_in_its_turns: &dyn Fn(u32) -> u32| {
-        let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr], SIZE, 7);
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr(None)], SIZE, 7);
         let mut turns = 0;
         while let Some(turn) = chooser.next_turn(Nanos(0)) {
             turns += 1;
@@ -167,6 +165,36 @@ fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_n
     let (kept, decided) = run(&|_| 4);
     assert_eq!(kept, Some(over_udt().applied(&arm(4, "cubic"))));
     assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::Kept), "nothing else can be changed");
+}
+
+fn bbr(flows: Option<u32>) -> CopyChange {
+    CopyChange { flows, control: Some("bbr".to_owned()), ..CopyChange::default() }
+}
+
+/// Tries BBR with eight flows, then UDT, BBR alone and eight flows. BBR is twice as fast. Returns what came of each.
+fn beside_bbr_with_more_flows(open: u32) -> Vec<(CopyArm, CopyTrialResult)> {
+    let all = vec![bbr(Some(8)), over_udt(), bbr(None), flows(8)];
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), all, SIZE, 7);
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        let bytes = if turn.arm.control.as_deref() == Some("bbr") { 2e8 } else { 1e8 };
+        chooser.take(&CopyCount { flows: turn.arm.flows.min(open), ..counted(&turn, bytes) });
+    }
+    chooser.decided().into_iter().map(|one| (one.to, one.result)).collect()
+}
+
+#[test]
+fn a_control_that_was_kept_with_more_flows_is_not_tried_alone() {
+    let udt = over_udt().applied(&arm(4, "cubic"));
+    let kept = [(arm(8, "bbr"), CopyTrialResult::Kept), (udt, CopyTrialResult::Harms)];
+    assert_eq!(beside_bbr_with_more_flows(8), kept);
+}
+
+#[test]
+fn a_control_is_tried_alone_where_its_further_flows_do_not_open() {
+    let [not_tried, kept] = [CopyTrialResult::NotTried, CopyTrialResult::Kept];
+    let udt = (over_udt().applied(&arm(4, "cubic")), CopyTrialResult::NoEffect);
+    let missing = (arm(8, "bbr"), not_tried);
+    assert_eq!(beside_bbr_with_more_flows(4), [missing.clone(), udt, (arm(4, "bbr"), kept), missing]);
 }
 
 /// A stream of small files between long ones, or a path that breaks, must not be taken for the effect of a setting.
@@ -274,17 +302,18 @@ const LOSSY_RTT: Nanos = Nanos::millis(180);
 const LOSSY_RATE: BitRate = BitRate(75e6);
 
 /// Copies over 1 Gb/s and 180 ms with one lost packet in 10,000: four flows have 75 Mb/s with CUBIC and ten times as much
-/// with BBR, and CUBIC's turns begin with BBR's windows. Returns what came of BBR, and what was left then.
-fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
+/// with BBR, and CUBIC's turns begin with BBR's windows. More flows with BBR have more. Returns what came of BBR with this
+/// number of flows, and what was left then.
+fn over_a_lossy_path(content: Bytes, number: Option<u32>) -> (CopyDecision, Bytes) {
     let outlook = CopyOutlook { elapsed: Nanos::secs(15), left: content, rate: LOSSY_RATE };
-    let size = trial_size(&outlook, LOSSY_RTT, &[4, 8]).expect("there is time");
-    let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
+    let size = trial_size(&outlook, LOSSY_RTT, &[number.unwrap_or(4), 8]).expect("there is time");
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr(number), flows(8)], size, 7);
+    let of_bbr = if number.is_some() { 112e6 } else { 93e6 };
     let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
     loop {
         chooser.has_left(spent, &CopyOutlook { left, ..outlook });
         let turn = chooser.next_turn(spent).expect("BBR is tried first");
-        let usual = if turn.is_candidate { 93e6 } else { 50e6 };
+        let usual = if turn.is_candidate { of_bbr } else { 50e6 };
         let rate = usual * (0.05 * random.normal()).exp();
         let time = turn.settle + turn.count;
         assert!(time >= LOSSY_RTT.times(20) && turn.settle >= LOSSY_RTT.times(5), "{turn:?}");
@@ -303,9 +332,10 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
 /// to take.
 #[test]
 fn a_far_better_control_is_proven_before_it_ends_the_copy() {
-    for gib in [6, 8, 12] {
-        let (bbr, left) = over_a_lossy_path(Bytes::mib(gib << 10));
-        assert_eq!((bbr.result, bbr.to), (CopyTrialResult::Kept, arm(4, "bbr")), "{gib} GiB");
+    for (gib, number) in [(6, None), (8, None), (12, None), (8, Some(8)), (12, Some(8))] {
+        let (bbr, left) = over_a_lossy_path(Bytes::mib(gib << 10), number);
+        let asked = arm(number.unwrap_or(4), "bbr");
+        assert_eq!((bbr.result, bbr.to), (CopyTrialResult::Kept, asked), "{gib} GiB");
         assert!(
             bbr.ratio.is_some_and(|ratio| ratio.low > 1.02) && left > Bytes::mib(1 << 10),
             "{gib} GiB: {left}"
@@ -316,7 +346,7 @@ fn a_far_better_control_is_proven_before_it_ends_the_copy() {
 /// At the link's rate 2 GiB take less time than four blocks of turns of 20 round trips.
 #[test]
 fn a_copy_that_is_over_before_four_blocks_proves_nothing() {
-    let (bbr, _) = over_a_lossy_path(Bytes::mib(2 << 10));
+    let (bbr, _) = over_a_lossy_path(Bytes::mib(2 << 10), None);
     assert_eq!((bbr.result, bbr.ratio), (CopyTrialResult::Undecided, None));
     assert!(bbr.blocks < 4 && bbr.why == "the copy came to its end", "{bbr:?}");
 }
