@@ -90,8 +90,13 @@ impl CopyChooser {
 
     /// Returns the next turn of trials that have taken `spent` so far; `None` once all is decided.
     pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
-        let is_between = self.trial.as_ref().is_none_or(CandidateTrial::is_between_blocks);
-        if is_between && spent + self.size.block(self.flows()) > self.size.budget {
+        // A candidate that could not be judged would only slow the copy.
+        let needed = match &self.trial {
+            None => self.size.least_trial(self.flows()),
+            Some(trial) if trial.is_between_blocks() => self.size.block(self.flows()),
+            Some(_) => Nanos(0),
+        };
+        if needed > Nanos(0) && spent + needed > self.size.budget {
             self.finish("no time was left for it", CandidateTrial::out_of_time);
         }
         if self.trial.is_none() && self.tried >= self.size.candidates {

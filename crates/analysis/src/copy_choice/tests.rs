@@ -251,6 +251,26 @@ fn what_has_no_time_left_is_named() {
     assert_eq!(decided[1].why, "no time was left for it");
 }
 
+#[test]
+fn a_candidate_begins_only_where_it_can_be_judged() {
+    let decided = |budget| {
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], TrialSize { budget, ..SIZE }, 7);
+        let mut spent = Nanos(0);
+        while let Some(turn) = chooser.next_turn(spent) {
+            spent += turn.settle + turn.count;
+            chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
+        }
+        let CopyDecision { result, blocks, why, .. } = chooser.decided().remove(0);
+        (result, blocks, spent, why)
+    };
+    let why = || "no time was left for it".to_owned();
+    // Four blocks and a turn take 8.5 seconds.
+    let short = Nanos::millis(8_499);
+    assert_eq!(decided(short), (CopyTrialResult::NotTried, 0, Nanos(0), why()));
+    let enough = Nanos::millis(8_500);
+    assert_eq!(decided(enough), (CopyTrialResult::Kept, 4, enough, why()));
+}
+
 /// One that could not be tried leaves its time to the next one.
 #[test]
 fn as_many_are_tried_as_there_is_time_for_and_the_others_are_named() {
