@@ -109,7 +109,9 @@ impl CopyChooser {
         let trial = self.trial.as_mut()?;
         let is_candidate = trial.is_candidates_turn(&mut self.random);
         let arm = if is_candidate { trial.arm().clone() } else { self.incumbent.clone() };
-        let [settle, count] = self.size.turn(flows);
+        let [short, long] = self.size.turn(flows);
+        // Flows open in the first turn, and their windows grow. Its end says how fast the setting is.
+        let [settle, count] = if trial.is_in_force() { [short, long] } else { [long, short] };
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
     }
 

@@ -37,11 +37,12 @@ struct DriftingPath {
 }
 
 impl DriftingPath {
-    fn bytes(&mut self, effect: f64) -> f64 {
+    /// Returns the bytes per second of the next turn.
+    fn rate(&mut self, effect: f64) -> f64 {
         self.drift += 0.03 * self.random.normal();
         // Some turns have a rate that is far off, as on a machine that others share.
         let noise = if self.random.happens(0.05) { 0.4 } else { 0.08 };
-        100e6 * (self.drift + noise * self.random.normal()).exp() * effect
+        267e6 * (self.drift + noise * self.random.normal()).exp() * effect
     }
 }
 
@@ -59,7 +60,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
     let mut spent = Nanos(0);
     while let Some(turn) = chooser.next_turn(spent) {
         spent += turn.settle + turn.count;
-        let bytes = path.bytes(effect(turn.arm.flows));
+        let bytes = path.rate(effect(turn.arm.flows)) * turn.count.as_secs_f64();
         chooser.take(&counted(&turn, bytes));
         chooser.has_left(spent, &CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
@@ -111,6 +112,21 @@ fn both_settings_have_the_same_turns_and_one_is_first_by_chance() {
     }
     let [first, second] = [&order[..4], &order[4..8]];
     assert_ne!(first, second, "of two blocks, one begins with the candidate");
+}
+
+#[test]
+fn the_first_turn_counts_at_its_end() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], SIZE, 7);
+    let mut parts = Vec::new();
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        parts.push([turn.settle, turn.count]);
+        // Its further flows open in the second turn.
+        let flows = if parts.len() == 1 { 4 } else { turn.arm.flows };
+        chooser.take(&CopyCount { flows, ..counted(&turn, 1e8) });
+    }
+    let [short, long] = [Nanos::millis(125), Nanos::millis(375)];
+    assert_eq!(parts[..2], [[long, short]; 2]);
+    assert!(parts.len() > 4 && parts[2..].iter().all(|part| *part == [short, long]), "{parts:?}");
 }
 
 #[test]
