@@ -138,11 +138,10 @@ pub fn planned(
     levers: &CopyLevers,
     outlook: &CopyOutlook,
 ) -> Result<(Vec<CopyChange>, TrialSize), String> {
-    let alone = || {
+    sized(held, levers, outlook).or_else(|_| {
         let windows = CopyWindows { of_ends: [None; 2], ..levers.windows };
-        CopyLevers { windows, ..levers.clone() }
-    };
-    sized(held, levers, outlook).or_else(|_| sized(held, &alone(), outlook))
+        sized(held, &CopyLevers { windows, ..levers.clone() }, outlook)
+    })
 }
 
 fn sized(
