@@ -92,11 +92,10 @@ impl CopyChooser {
     pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
         // A candidate that could not be judged would only slow the copy.
         let needed = match &self.trial {
-            None => self.size.least_trial(self.flows()),
-            Some(trial) if trial.is_between_blocks() => self.size.block(self.flows()),
-            Some(_) => Nanos(0),
+            None => Some(self.size.least_trial(self.flows())),
+            Some(trial) => trial.is_between_blocks().then(|| self.size.block(self.flows())),
         };
-        if needed > Nanos(0) && spent + needed > self.size.budget {
+        if needed.is_some_and(|needed| spent + needed > self.size.budget) {
             self.finish("no time was left for it", CandidateTrial::out_of_time);
         }
         if self.trial.is_none() && self.tried >= self.size.candidates {
