@@ -6,6 +6,7 @@
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
 //! | `slowed` | whether what is named to hold a copy holds it |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
+//! | `windows` | how many flows fill a path where buffers bound each of them |
 //!
 //! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block,
 //! ABBA or BAAB by chance. A block gives a log ratio of the bytes that the target took, and the ladder's statistics
@@ -16,6 +17,7 @@ mod candidates;
 mod sizing;
 mod slowed;
 mod trial;
+mod windows;
 
 use std::collections::VecDeque;
 
@@ -24,11 +26,12 @@ use landspeed_record::{CopyArm, CopyCount, CopyDecision, CopyTrialResult};
 use landspeed_stats::{ErrorLedger, Random};
 
 use crate::LadderRules;
-pub use candidates::{CopyChange, CopyLevers, candidates};
+pub use candidates::{CopyChange, CopyLevers, planned};
 pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
 pub use slowed::{SlowedTrial, slowed_side};
 pub use trial::missing_flows;
 use trial::{CandidateEnd, CandidateTrial};
+pub use windows::CopyWindows;
 
 /// The turn of a copy that comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,8 +90,12 @@ impl CopyChooser {
 
     /// Returns the next turn of trials that have taken `spent` so far; `None` once all is decided.
     pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
-        let is_between = self.trial.as_ref().is_none_or(CandidateTrial::is_between_blocks);
-        if is_between && spent + self.size.block(self.flows()) > self.size.budget {
+        // A candidate that could not be judged would only slow the copy.
+        let needed = match &self.trial {
+            None => Some(self.size.least_trial(self.flows())),
+            Some(trial) => trial.is_between_blocks().then(|| self.size.block(self.flows())),
+        };
+        if needed.is_some_and(|needed| spent + needed > self.size.budget) {
             self.finish("no time was left for it", CandidateTrial::out_of_time);
         }
         if self.trial.is_none() && self.tried >= self.size.candidates {
@@ -101,7 +108,9 @@ impl CopyChooser {
         let trial = self.trial.as_mut()?;
         let is_candidate = trial.is_candidates_turn(&mut self.random);
         let arm = if is_candidate { trial.arm().clone() } else { self.incumbent.clone() };
-        let [settle, count] = self.size.turn(flows);
+        let [short, long] = self.size.turn(flows);
+        // Flows open in the first turn, and their windows grow. Its end says how fast the setting is.
+        let [settle, count] = if trial.is_in_force() { [short, long] } else { [long, short] };
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
     }
 

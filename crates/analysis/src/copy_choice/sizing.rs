@@ -126,6 +126,12 @@ impl TrialSize {
         turn_of(self.least, self.of_flow, flows).times(4)
     }
 
+    /// Returns the time of the first turn of a candidate and of the least number of blocks that can be judged, with what
+    /// passes between turns beside round trips.
+    pub(super) fn least_trial(&self, flows: u32) -> Nanos {
+        (turn_of(self.least, self.of_flow, flows) + BETWEEN).times(1 + 4 * LEAST_BLOCKS)
+    }
+
     /// Returns true if there is time for the first candidate alone, and for few blocks of it.
     pub fn is_tight(&self) -> bool {
         u64::from(self.blocks) < USUAL_BLOCKS

@@ -37,11 +37,12 @@ struct DriftingPath {
 }
 
 impl DriftingPath {
-    fn bytes(&mut self, effect: f64) -> f64 {
+    /// Returns the bytes per second of the next turn.
+    fn rate(&mut self, effect: f64) -> f64 {
         self.drift += 0.03 * self.random.normal();
         // Some turns have a rate that is far off, as on a machine that others share.
         let noise = if self.random.happens(0.05) { 0.4 } else { 0.08 };
-        100e6 * (self.drift + noise * self.random.normal()).exp() * effect
+        267e6 * (self.drift + noise * self.random.normal()).exp() * effect
     }
 }
 
@@ -59,7 +60,7 @@ fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecis
     let mut spent = Nanos(0);
     while let Some(turn) = chooser.next_turn(spent) {
         spent += turn.settle + turn.count;
-        let bytes = path.bytes(effect(turn.arm.flows));
+        let bytes = path.rate(effect(turn.arm.flows)) * turn.count.as_secs_f64();
         chooser.take(&counted(&turn, bytes));
         chooser.has_left(spent, &CopyOutlook { elapsed: spent, left: COPIED_LEFT, rate: BitRate(2e9) });
     }
@@ -114,9 +115,23 @@ fn both_settings_have_the_same_turns_and_one_is_first_by_chance() {
 }
 
 #[test]
+fn the_first_turn_counts_at_its_end() {
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], SIZE, 7);
+    let mut parts = Vec::new();
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        parts.push([turn.settle, turn.count]);
+        // Its further flows open in the second turn.
+        let flows = if parts.len() == 1 { 4 } else { turn.arm.flows };
+        chooser.take(&CopyCount { flows, ..counted(&turn, 1e8) });
+    }
+    let [short, long] = [Nanos::millis(125), Nanos::millis(375)];
+    assert_eq!(parts[..2], [[long, short]; 2]);
+    assert!(parts.len() > 4 && parts[2..].iter().all(|part| *part == [short, long]), "{parts:?}");
+}
+
+#[test]
 fn a_setting_that_does_not_come_into_force_is_not_tried() {
-    let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], SIZE, 7);
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr(None), flows(8)], SIZE, 7);
     let turn = chooser.next_turn(Nanos(0)).expect("a turn");
     assert_eq!(turn.arm, arm(4, "bbr"));
     chooser.take(&CopyCount { refused: "not permitted".to_owned(), ..counted(&turn, 1e8) });
@@ -151,8 +166,7 @@ fn a_transport_that_is_not_let_in_is_not_tried() {
 #[test]
 fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_no_control() {
     let run = |open_in_its_turns: &dyn Fn(u32) -> u32| {
-        let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr], SIZE, 7);
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![over_udt(), bbr(None)], SIZE, 7);
         let mut turns = 0;
         while let Some(turn) = chooser.next_turn(Nanos(0)) {
             turns += 1;
@@ -167,6 +181,36 @@ fn a_transport_whose_flows_break_is_not_kept_and_a_better_one_is_compared_with_n
     let (kept, decided) = run(&|_| 4);
     assert_eq!(kept, Some(over_udt().applied(&arm(4, "cubic"))));
     assert_eq!((decided.len(), decided[0].result), (1, CopyTrialResult::Kept), "nothing else can be changed");
+}
+
+fn bbr(flows: Option<u32>) -> CopyChange {
+    CopyChange { flows, control: Some("bbr".to_owned()), ..CopyChange::default() }
+}
+
+/// Tries BBR with eight flows, then UDT, BBR alone and eight flows. BBR is twice as fast. Returns what came of each.
+fn beside_bbr_with_more_flows(open: u32) -> Vec<(CopyArm, CopyTrialResult)> {
+    let all = vec![bbr(Some(8)), over_udt(), bbr(None), flows(8)];
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), all, SIZE, 7);
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        let bytes = if turn.arm.control.as_deref() == Some("bbr") { 2e8 } else { 1e8 };
+        chooser.take(&CopyCount { flows: turn.arm.flows.min(open), ..counted(&turn, bytes) });
+    }
+    chooser.decided().into_iter().map(|one| (one.to, one.result)).collect()
+}
+
+#[test]
+fn a_control_that_was_kept_with_more_flows_is_not_tried_alone() {
+    let udt = over_udt().applied(&arm(4, "cubic"));
+    let kept = [(arm(8, "bbr"), CopyTrialResult::Kept), (udt, CopyTrialResult::Harms)];
+    assert_eq!(beside_bbr_with_more_flows(8), kept);
+}
+
+#[test]
+fn a_control_is_tried_alone_where_its_further_flows_do_not_open() {
+    let [not_tried, kept] = [CopyTrialResult::NotTried, CopyTrialResult::Kept];
+    let udt = (over_udt().applied(&arm(4, "cubic")), CopyTrialResult::NoEffect);
+    let missing = (arm(8, "bbr"), not_tried);
+    assert_eq!(beside_bbr_with_more_flows(4), [missing.clone(), udt, (arm(4, "bbr"), kept), missing]);
 }
 
 /// A stream of small files between long ones, or a path that breaks, must not be taken for the effect of a setting.
@@ -223,6 +267,25 @@ fn what_has_no_time_left_is_named() {
     assert_eq!(decided[1].why, "no time was left for it");
 }
 
+#[test]
+fn a_candidate_begins_only_where_it_can_be_judged() {
+    let decided = |budget| {
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], TrialSize { budget, ..SIZE }, 7);
+        let mut spent = Nanos(0);
+        while let Some(turn) = chooser.next_turn(spent) {
+            spent += turn.settle + turn.count;
+            chooser.take(&counted(&turn, if turn.is_candidate { 2e8 } else { 1e8 }));
+        }
+        let CopyDecision { result, blocks, why, .. } = chooser.decided().remove(0);
+        (result, blocks, spent, why)
+    };
+    let why = || "no time was left for it".to_owned();
+    // Four blocks and a turn take 8.5 seconds, and 2.55 pass between their turns, but not in this test.
+    let [short, enough] = [11_049, 11_050].map(Nanos::millis);
+    assert_eq!(decided(short), (CopyTrialResult::NotTried, 0, Nanos(0), why()));
+    assert_eq!(decided(enough), (CopyTrialResult::Kept, 5, Nanos::millis(10_500), why()));
+}
+
 /// One that could not be tried leaves its time to the next one.
 #[test]
 fn as_many_are_tried_as_there_is_time_for_and_the_others_are_named() {
@@ -274,17 +337,18 @@ const LOSSY_RTT: Nanos = Nanos::millis(180);
 const LOSSY_RATE: BitRate = BitRate(75e6);
 
 /// Copies over 1 Gb/s and 180 ms with one lost packet in 10,000: four flows have 75 Mb/s with CUBIC and ten times as much
-/// with BBR, and CUBIC's turns begin with BBR's windows. Returns what came of BBR, and what was left then.
-fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
+/// with BBR, and CUBIC's turns begin with BBR's windows. More flows with BBR have more. Returns what came of BBR with this
+/// number of flows, and what was left then.
+fn over_a_lossy_path(content: Bytes, number: Option<u32>) -> (CopyDecision, Bytes) {
     let outlook = CopyOutlook { elapsed: Nanos::secs(15), left: content, rate: LOSSY_RATE };
-    let size = trial_size(&outlook, LOSSY_RTT, &[4, 8]).expect("there is time");
-    let bbr = CopyChange { control: Some("bbr".to_owned()), ..CopyChange::default() };
-    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr, flows(8)], size, 7);
+    let size = trial_size(&outlook, LOSSY_RTT, &[number.unwrap_or(4), 8]).expect("there is time");
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![bbr(number), flows(8)], size, 7);
+    let of_bbr = if number.is_some() { 112e6 } else { 93e6 };
     let (mut random, mut left, mut spent) = (Random::new(7), content, Nanos(0));
     loop {
         chooser.has_left(spent, &CopyOutlook { left, ..outlook });
         let turn = chooser.next_turn(spent).expect("BBR is tried first");
-        let usual = if turn.is_candidate { 93e6 } else { 50e6 };
+        let usual = if turn.is_candidate { of_bbr } else { 50e6 };
         let rate = usual * (0.05 * random.normal()).exp();
         let time = turn.settle + turn.count;
         assert!(time >= LOSSY_RTT.times(20) && turn.settle >= LOSSY_RTT.times(5), "{turn:?}");
@@ -303,9 +367,10 @@ fn over_a_lossy_path(content: Bytes) -> (CopyDecision, Bytes) {
 /// to take.
 #[test]
 fn a_far_better_control_is_proven_before_it_ends_the_copy() {
-    for gib in [6, 8, 12] {
-        let (bbr, left) = over_a_lossy_path(Bytes::mib(gib << 10));
-        assert_eq!((bbr.result, bbr.to), (CopyTrialResult::Kept, arm(4, "bbr")), "{gib} GiB");
+    for (gib, number) in [(6, None), (8, None), (12, None), (8, Some(8)), (12, Some(8))] {
+        let (bbr, left) = over_a_lossy_path(Bytes::mib(gib << 10), number);
+        let asked = arm(number.unwrap_or(4), "bbr");
+        assert_eq!((bbr.result, bbr.to), (CopyTrialResult::Kept, asked), "{gib} GiB");
         assert!(
             bbr.ratio.is_some_and(|ratio| ratio.low > 1.02) && left > Bytes::mib(1 << 10),
             "{gib} GiB: {left}"
@@ -316,7 +381,7 @@ fn a_far_better_control_is_proven_before_it_ends_the_copy() {
 /// At the link's rate 2 GiB take less time than four blocks of turns of 20 round trips.
 #[test]
 fn a_copy_that_is_over_before_four_blocks_proves_nothing() {
-    let (bbr, _) = over_a_lossy_path(Bytes::mib(2 << 10));
+    let (bbr, _) = over_a_lossy_path(Bytes::mib(2 << 10), None);
     assert_eq!((bbr.result, bbr.ratio), (CopyTrialResult::Undecided, None));
     assert!(bbr.blocks < 4 && bbr.why == "the copy came to its end", "{bbr:?}");
 }
@@ -346,17 +411,21 @@ fn a_candidate_after_one_that_was_kept_takes_at_most_30_percent_of_what_is_left(
     let (mut spent, mut kept_at) = (Nanos(0), None);
     while let Some(turn) = chooser.next_turn(spent) {
         spent += turn.settle + turn.count;
-        let bytes = if turn.arm.flows == 8 { 2e8 } else { 1e8 };
-        chooser.take(&counted(&turn, bytes));
-        let left = if chooser.kept().is_some() { 3_000_000_000 } else { 50_000_000_000 };
+        let rate = match turn.arm.transport {
+            Some(_) => 1e8,
+            None if turn.arm.flows == 8 => 5e7,
+            None => 2.5e7,
+        };
+        chooser.take(&counted(&turn, rate * turn.count.as_secs_f64()));
+        let left = if chooser.kept().is_some() { 4_800_000_000 } else { 50_000_000_000 };
         kept_at = kept_at.or_else(|| chooser.kept().map(|_| spent));
         let elapsed = Nanos::secs(300) + spent;
         chooser.has_left(spent, &CopyOutlook { elapsed, left: Bytes(left), rate: BitRate(1e9) });
     }
-    let decided = chooser.decided();
-    assert_eq!((decided.len(), decided[0].result), (2, CopyTrialResult::Kept));
-    // Of 24 s.
-    assert!(spent - kept_at.expect("it was kept") <= Nanos::millis(7_200), "{spent} {kept_at:?}");
+    let decided: Vec<_> = chooser.decided().into_iter().map(|one| (one.result, one.blocks)).collect();
+    assert_eq!(decided, [(CopyTrialResult::Kept, SIZE.blocks), (CopyTrialResult::Kept, 5)]);
+    // Of 38.4 s these are 11.5. The content would suffice for six blocks.
+    assert_eq!(kept_at.map(|at| spent - at), Some(Nanos::millis(10_500)));
 }
 
 /// Blocks may not say how many of them there are.

@@ -108,6 +108,11 @@ impl CandidateTrial {
         self.blocks.len() as u32
     }
 
+    /// Returns true once its setting was in force.
+    pub(super) fn is_in_force(&self) -> bool {
+        self.is_in_force
+    }
+
     pub(super) fn is_between_blocks(&self) -> bool {
         self.logs.is_empty()
     }

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_analysis::copy_choice::{
-    CopyChange, CopyChooser, CopyLevers, CopyOutlook, LEAST_COPY, NextTurn, candidates, missing_flows,
-    trial_size,
+    CopyChange, CopyChooser, CopyLevers, CopyOutlook, CopyWindows, LEAST_COPY, NextTurn, missing_flows,
+    planned,
 };
-use landspeed_analysis::{copy_held, hold_words};
-use landspeed_record::units::Nanos;
+use landspeed_analysis::copy_held;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
-    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyDecision, CopyHeld, CopyHolder, CopyTimes,
-    CopyTrialResult, CopyTurn, Line, Settings, Side,
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyDecision, CopyHolder, CopyTimes, CopyTrialResult,
+    CopyTurn, Line, Settings, Side,
 };
 
 use super::CopyOptions;
@@ -114,6 +114,8 @@ pub(super) struct CopyTrials<'a> {
     stage: Stage,
     seen: SeenCounts,
     times: CopyTimes,
+    /// The largest window of a flow that the source's buffer allows, and that the target's does.
+    windows: [Option<Bytes>; 2],
     begun: Instant,
     look_after: Instant,
     trials_begun: Instant,
@@ -138,6 +140,7 @@ impl<'a> CopyTrials<'a> {
             stage,
             seen: SeenCounts::default(),
             times: CopyTimes::default(),
+            windows: [None; 2],
             begun: now,
             look_after: now,
             trials_begun: now,
@@ -145,6 +148,11 @@ impl<'a> CopyTrials<'a> {
             choice: CopyChoice { untried: untried.unwrap_or_default(), ..CopyChoice::default() },
             lines: Vec::new(),
         }
+    }
+
+    /// Takes the largest window of a flow that the source's buffer allows, and that the target's does.
+    pub(super) fn has_windows(&mut self, windows: [Option<Bytes>; 2]) {
+        self.windows = windows;
     }
 
     /// Goes on as far as that is possible without waiting, and returns what the record is to have. `news` is what the
@@ -368,17 +376,12 @@ impl<'a> CopyTrials<'a> {
     /// Begins the trials, if nothing but long files is sent.
     fn looked(&mut self, counted: &CopyCount) -> Stage {
         let Some(outlook) = self.outlook().filter(|_| counted.is_clean) else { return Stage::Waits };
-        let held = copy_held(&self.times);
-        let found = candidates(&held, &self.levers());
-        if found.is_empty() {
-            return self.not_now(nothing_to_try(&held));
-        }
-        match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
-            Ok(size) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
+        match planned(&copy_held(&self.times), &self.levers(counted.rtt_ns), &outlook) {
+            Ok((_, size)) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
                 "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
                 size.blocks
             )),
-            Ok(size) => {
+            Ok((found, size)) => {
                 self.widen(most_of(&found));
                 self.choice = CopyChoice::default();
                 self.trials_begun = Instant::now();
@@ -401,18 +404,16 @@ impl<'a> CopyTrials<'a> {
         !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY)
     }
 
-    /// Returns the larger number of flows of each candidate and the default.
-    fn flows_of(&self, found: &[CopyChange]) -> Vec<u32> {
-        found.iter().map(|change| change.applied(&self.start).flows.max(self.start.flows)).collect()
-    }
-
-    fn levers(&self) -> CopyLevers {
+    /// Returns what can be changed on flows with this round trip.
+    fn levers(&self, rtt: Nanos) -> CopyLevers {
+        let link_mbps = Side::BOTH.map(|side| self.pair.link(side).speed_mbps);
         CopyLevers {
             start: self.start.clone(),
             most_flows: self.most_flows,
             controls: self.pair.host(self.from).facts.congestion_available.clone(),
             transports: self.choosing.others.keys().cloned().collect(),
             remembered: self.choosing.remembered.clone(),
+            windows: CopyWindows { of_ends: self.windows, link_mbps, rtt },
         }
     }
 
@@ -480,16 +481,6 @@ fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
         () => return None,
     };
     Some(why.to_owned())
-}
-
-fn nothing_to_try(held: &CopyHeld) -> String {
-    match held.by.first() {
-        Some(first) => format!(
-            "no setting that can be changed is known to help against what held it: {}",
-            hold_words(first.hold)
-        ),
-        None => "it is not known what held it".to_owned(),
-    }
 }
 
 fn most_of(candidates: &[CopyChange]) -> u32 {

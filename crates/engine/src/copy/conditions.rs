@@ -7,8 +7,9 @@
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::PendingReply;
-use landspeed_record::units::Nanos;
-use landspeed_record::{ConditionChange, KnobState, Line, Side};
+use landspeed_record::factor::largest_window;
+use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{ConditionChange, KnobState, Line, Settings, Side};
 
 use super::condition_changes::condition_changes;
 use crate::{Error, Pair};
@@ -97,6 +98,27 @@ impl<'a> CopyHosts<'a> {
         let mut lines: Vec<Line> = Side::BOTH.into_iter().flat_map(|side| self.lines(side, left())).collect();
         lines.extend(Side::BOTH.into_iter().filter_map(|side| self.missed(side)));
         lines
+    }
+
+    /// Returns the largest window of a flow that the source's send buffer allows, and that the target's receive buffer
+    /// does, by the last readings. A buffer that the flows' settings name does not grow up to the host's limit: its
+    /// window is not known.
+    pub(super) fn windows(&self, flow: &Settings) -> [Option<Bytes>; 2] {
+        let window = |side: Side, knob: &str, own: &str| {
+            let is_own = flow.get(own).is_some_and(|size| size != "0");
+            self.value(side, knob).filter(|_| !is_own).and_then(largest_window)
+        };
+        [window(self.from, "tcp-wmem", "sndbuf"), window(self.from.other(), "tcp-rmem", "rcvbuf")]
+    }
+
+    /// Returns the value of a setting by the last reading of a host.
+    fn value(&self, side: Side, knob: &str) -> Option<&str> {
+        match &self.stages[side as usize] {
+            Stage::Read(reading) | Stage::Asked(_, Some(reading)) => {
+                reading.states.iter().find(|state| state.knob == knob)?.value.as_deref()
+            }
+            _ => None,
+        }
     }
 
     fn ask_again(&mut self) {

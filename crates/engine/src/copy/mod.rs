@@ -152,6 +152,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
             (listener.on_counts)(counts, times);
         }
         if !watch.is_broken() {
+            trials.borrow_mut().has_windows(hosts.borrow().windows(&what.flow));
             let lines = trials.borrow_mut().step(news);
             let more = slowing.borrow_mut().step(&trials.borrow());
             lines.into_iter().chain(more).for_each(listener.on_line);

@@ -25,6 +25,8 @@ pub use declaration::{
 pub use domain::{MAX_CPU, MAX_VALUE_BYTES, join, parse_cpus, print_cpus, split};
 pub use error::Error;
 pub use persist::{PersistMethod, SystemdSpelling};
-pub use propose::{NO_QUEUE, algorithms, each, flip, next_to, nothing, switch_on, unless};
+pub use propose::{
+    NO_QUEUE, algorithms, bdp, each, flip, largest_window, next_to, nothing, switch_on, unless,
+};
 pub use system::SystemSetting;
 pub use table::FactorTable;

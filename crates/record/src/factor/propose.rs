@@ -77,23 +77,32 @@ impl FactorView<'_> {
         !self.sender.boot_id.is_empty() && self.sender.boot_id == self.receiver.boot_id
     }
 
-    /// Returns the bandwidth-delay product of the path: its idle round trip times the lower of the two links'
-    /// reported speeds. A round trip below 100 µs counts as 100 µs. If neither link reports a speed, it is taken as
-    /// 100 Gb/s.
+    /// Returns the bandwidth-delay product of the path, with its idle round trip. See [`bdp`].
     pub fn bdp(&self) -> Bytes {
-        let speeds = [self.sender_link.speed_mbps, self.receiver_link.speed_mbps];
-        let mbps = speeds.into_iter().flatten().min().unwrap_or(UNSTATED_MBPS);
-        let rtt = self.rtt.max(LEAST_RTT);
-        Bytes((u128::from(mbps) * u128::from(rtt.0) / 8_000).try_into().unwrap_or(u64::MAX))
+        bdp([self.sender_link.speed_mbps, self.receiver_link.speed_mbps], self.rtt)
     }
 
-    /// Returns the largest window that the receiver's tcp-rmem allows, or `None` if it is unknown. The window is half
-    /// of the maximum in tcp-rmem, because the kernel counts the memory of a packet and not its payload
-    /// (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    /// Returns the largest window that the receiver's tcp-rmem allows, or `None` if it is unknown.
     pub fn window(&self) -> Option<Bytes> {
-        let max = self.receiver_settings.get("tcp-rmem")?.split(' ').next_back()?.parse::<u64>().ok()?;
-        Some(Bytes(max / 2))
+        largest_window(self.receiver_settings.get("tcp-rmem")?)
     }
+}
+
+/// Returns the bandwidth-delay product of a path: its round trip times the lower of the speeds, in Mb/s, that its two
+/// links report. A round trip below 100 µs counts as 100 µs. If neither link reports a speed, it is taken as 100 Gb/s.
+pub fn bdp(speeds_mbps: [Option<u64>; 2], rtt: Nanos) -> Bytes {
+    let mbps = speeds_mbps.into_iter().flatten().min().unwrap_or(UNSTATED_MBPS);
+    let rtt = rtt.max(LEAST_RTT);
+    Bytes((u128::from(mbps) * u128::from(rtt.0) / 8_000).try_into().unwrap_or(u64::MAX))
+}
+
+/// Returns the largest window that a value of tcp-rmem or tcp-wmem, "least initial greatest", allows a flow; `None` if it
+/// is no such value. The window is half of the greatest buffer. The receiver's kernel counts the memory of a packet and
+/// not its payload (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h). The sender's kernel makes room for at least twice the
+/// congestion window (`tcp_sndbuf_expand`, net/ipv4/tcp_input.c).
+pub fn largest_window(buffer: &str) -> Option<Bytes> {
+    let greatest = buffer.split(' ').next_back()?.parse::<u64>().ok()?;
+    Some(Bytes(greatest / 2))
 }
 
 /// Proposes each congestion control that the sender offers, except the current one, `stands`. The flag of a proposal is
@@ -143,4 +152,25 @@ pub fn each(values: &[&str], rank: u32) -> Vec<Proposal> {
 pub fn next_to(value: &str, most: u64) -> Option<String> {
     let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
     Some(if value < most { value + 1 } else { value - 1 }.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slower_link_decides_what_a_path_holds() {
+        let rtt = Nanos::millis(180);
+        let of = |speeds| bdp(speeds, rtt);
+        assert_eq!(of([Some(1_000), Some(10_000)]), Bytes(22_500_000));
+        assert_eq!(of([None, Some(1_000)]), Bytes(22_500_000));
+        assert_eq!(of([None, None]), Bytes(2_250_000_000), "100 Gb/s");
+        assert_eq!(bdp([Some(1_000), None], Nanos(0)), Bytes(12_500), "100 µs");
+    }
+
+    #[test]
+    fn half_of_the_greatest_buffer_is_window() {
+        assert_eq!(largest_window("4096 16384 4194304"), Some(Bytes::mib(2)));
+        assert_eq!([largest_window(""), largest_window("4096 16384 much")], [None, None]);
+    }
 }

@@ -134,6 +134,10 @@ mod tests {
         writer.write(&Line::CopyEnd(Box::new(end))).unwrap();
     }
 
+    fn with_bbr() -> CopyArm {
+        CopyArm { flows: 8, control: Some("bbr".to_owned()), ..CopyArm::default() }
+    }
+
     #[test]
     fn the_newest_copy_over_the_same_path_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
@@ -153,13 +157,12 @@ mod tests {
         let far = CopyPath { rtt_ns: Nanos::millis(40), ..plan("b", "10.0.0.2").path };
         assert_eq!(flows(&CopyPlan { path: far, ..plan("b", "10.0.0.2") }), None, "another path");
         let direct = CopyChoice {
-            kept: Some(CopyArm { flows: 8, control: None, direct: true, ..CopyArm::default() }),
+            kept: Some(CopyArm { direct: true, ..with_bbr() }),
             is_judged: true,
             ..CopyChoice::default()
         };
         keep_choice(all, "2026-11-28T00:00:01Z", plan("d", "10.0.0.4"), direct);
-        let of_disk = remembered(all, &plan("d", "10.0.0.4")).expect("its flows");
-        assert_eq!((of_disk.flows, of_disk.direct), (8, false), "the disk may be another one");
+        assert_eq!(remembered(all, &plan("d", "10.0.0.4")), Some(with_bbr()), "the disk may be another one");
         // It has decided for the default.
         keep(all, "2026-11-29T00:00:04Z", plan("b", "10.0.0.2"), None);
         assert_eq!(flows(&plan("b", "10.0.0.2")), None);

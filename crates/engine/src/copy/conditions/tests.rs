@@ -16,6 +16,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// A host whose only setting and whose link are others after the first question for them.
 struct ChangingHost {
+    name: &'static str,
     /// The number of questions for its conditions that it answers in time.
     answers: usize,
     asked: AtomicUsize,
@@ -37,15 +38,20 @@ impl RequestHandler for ChangingHost {
             ..KnobState::default()
         };
         let knobs = ["tso", "link-speed", "carrier-changes"];
-        Reply::Knobs { states: knobs.into_iter().zip(values).map(state).collect() }
+        let buffers = match self.name {
+            "a" => ["4096 16384 2097152", "4096 131072 4194304"],
+            _ => ["4096 16384 8388608", "4096 131072 16777216"],
+        };
+        let buffers = ["tcp-wmem", "tcp-rmem"].into_iter().zip(buffers);
+        Reply::Knobs { states: knobs.into_iter().zip(values).chain(buffers).map(state).collect() }
     }
 
     fn gone(&self, _: &str) {}
 }
 
-fn host(name: &str, answers: usize) -> Host {
+fn host(name: &'static str, answers: usize) -> Host {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    let handler = ChangingHost { answers, asked: AtomicUsize::new(0) };
+    let handler = ChangingHost { name, answers, asked: AtomicUsize::new(0) };
     std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
     let session = Session::over_socket(name, ours, &Options::default()).expect("a session");
     Host::probe(session).expect("it answers")
@@ -125,4 +131,21 @@ fn a_host_that_does_not_answer_again_is_named_and_waited_for_briefly() {
     assert!(waiting.elapsed() < SILENCE / 2, "it waits for the answer");
     let Some(Line::Note { text }) = lines.last() else { panic!("{lines:?}") };
     assert!(text.starts_with("b: conditions were not read again: "), "{text}");
+}
+
+#[test]
+fn the_source_s_send_buffer_and_the_target_s_receive_buffer_bound_the_windows_of_flows() {
+    let [a, b] = ["a", "b"].map(|name| host(name, usize::MAX));
+    let path = path();
+    let pair = path.between([&a, &b]);
+    let mut hosts = CopyHosts::ask(&pair, Side::B);
+    let own = |name: &str, size: &str| Settings::from([(name.to_owned(), size.to_owned())]);
+    assert_eq!(hosts.windows(&Settings::new()), [None, None], "no host has answered");
+    next_lines(&mut hosts);
+    let known = [Some(Bytes::mib(4)), Some(Bytes::mib(2))];
+    assert_eq!(hosts.windows(&own("sndbuf", "0")), known);
+    assert_eq!(hosts.windows(&own("sndbuf", "65536")), [None, known[1]]);
+    assert_eq!(hosts.windows(&own("rcvbuf", "65536")), [known[0], None]);
+    hosts.ask_again();
+    assert_eq!(hosts.windows(&Settings::new()), known, "by the reading before");
 }

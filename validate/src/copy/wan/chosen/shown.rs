@@ -24,8 +24,8 @@ impl ChosenTurn {
 
     fn kept_words(&self) -> String {
         let Some(KeptChoice { decision, .. }) = &self.choice else { return DEFAULT.to_owned() };
-        let name = name_of(&decision.to);
-        format!("{name} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
+        let (flows, name) = (decision.to.flows, name_of(&decision.to));
+        format!("{flows} flows with {name} {} in {} blocks", table::ratio(decision.ratio), decision.blocks)
     }
 }
 
