@@ -5,12 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::metadata::{Place, shed_inherited};
 use crate::name::RelativeName;
-use crate::named_path::NamedPath;
 
 /// The number of attempts while other programs rename folders, for which openat2 returns EAGAIN.
 const TRIES: usize = 64;
@@ -22,22 +21,13 @@ pub(crate) struct Root(OwnedFd, Mode);
 impl Root {
     /// Opens the folder at a path, wherever that leads.
     pub(crate) fn open(path: &Path) -> io::Result<Root> {
-        Self::named(&path.into())
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
     }
 
-    /// Opens the folder at a path that the user named. Symbolic links on the way are followed, as far as the path may lead.
-    pub(crate) fn named(path: &NamedPath) -> io::Result<Root> {
-        Self::open_as(path, OFlags::empty())
-    }
-
-    /// Opens the folder at a path that the user named. A symbolic link in its place is an error, unless the path ends with a
-    /// slash.
-    pub(crate) fn named_itself(path: &NamedPath) -> io::Result<Root> {
-        Self::open_as(path, OFlags::NOFOLLOW)
-    }
-
-    fn open_as(path: &NamedPath, links: OFlags) -> io::Result<Root> {
-        let root = Root(path.open(OFlags::RDONLY | OFlags::DIRECTORY | links)?, Mode::RWXU);
+    /// Returns an open folder as a root.
+    pub(crate) fn new(folder: OwnedFd) -> io::Result<Root> {
+        let root = Root(folder, Mode::RWXU);
         root.can_look_beneath().map(|()| root)
     }
 
@@ -221,9 +211,7 @@ pub(crate) mod tests {
             let error = root.file(&name(out), OFlags::RDONLY).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{}", out.escape_ascii());
         }
-        let itself = |name: &str| Root::named_itself(&inside.join(name).into());
-        assert!(itself("up").is_err());
-        assert!(itself("up/").is_ok() && Root::open(&inside.join("up")).is_ok());
+        assert!(Root::open(&inside.join("up")).is_ok());
         assert!(root.made_folder(&name(b"up/new")).is_err());
         assert!(!all.path().join("new").exists());
     }

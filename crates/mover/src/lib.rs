@@ -3,8 +3,8 @@
 //! | module | content |
 //! |---|---|
 //! | `name` | names of entries, relative to the root of a copy |
-//! | `named_path` | paths that a user names, and the folders out of which they must not lead |
 //! | `beneath` | opens files below a root, and never outside of it |
+//! | `named_path` | paths that a user names, and the folders out of which they must not lead |
 //! | `identity` | what tells a file from others |
 //! | `digest` | BLAKE3 of a file from its pieces |
 //! | `ranges` | ranges of pieces, and of bytes of a piece |

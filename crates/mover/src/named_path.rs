@@ -58,6 +58,17 @@ impl NamedPath {
         }
     }
 
+    /// Opens the folder that is there, to reach what is below it.
+    pub(crate) fn open_root(&self) -> io::Result<Root> {
+        Root::new(self.open(OFlags::RDONLY | OFlags::DIRECTORY)?)
+    }
+
+    /// Opens the folder as [`NamedPath::open_root`] does. A symbolic link in its place is an error, unless the path ends with a
+    /// slash.
+    pub(crate) fn open_root_itself(&self) -> io::Result<Root> {
+        Root::new(self.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)?)
+    }
+
     /// Returns true if a folder is there. A symbolic link to one is none, unless the path ends with a slash.
     ///
     /// # Errors
@@ -266,6 +277,21 @@ mod tests {
         assert!(of("").split().is_none() && of("folder/..").split().is_none());
         assert!(of("folder").check_folder(Access::READ_OK).is_ok());
         assert!(of("file").check_folder(Access::READ_OK).is_err());
+    }
+
+    #[test]
+    fn a_root_is_opened_through_a_link_but_not_in_the_place_of_one() {
+        let all = tree();
+        let inside = Confinement::open(&all.path().join("in")).unwrap();
+        let free = |name: &str| NamedPath::from(all.path().join("in").join(name));
+        let of = |name: &str| confined(&inside, free(name).as_path());
+        for path in [free("link"), of("link")] {
+            assert!(path.open_root().is_ok() && path.open_root_itself().is_err(), "{path:?}");
+        }
+        for path in [free("link/"), of("link/"), free("up/")] {
+            assert!(path.open_root_itself().is_ok(), "{path:?}");
+        }
+        assert!(of("up").open_root().is_err() && of("up/").open_root_itself().is_err());
     }
 
     #[test]

@@ -30,11 +30,11 @@ use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
 use occasions::{LEAST_TURNS, Occasion, pool};
-use parts::{CryptoCost, per_gib};
+use parts::CryptoCost;
 use place::{Medium, Place};
 use rivals::{Bar, Comparison, OURS, RIVALS, Rival, Work};
 use site::Site;
-use turns::{Turn, stream_seconds, turn};
+use turns::{Turn, crypto_per_gib, stream_seconds, turn};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -220,7 +220,7 @@ fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, byt
             &promise(rival.bar(comparison), ratios, &mut broken),
         ]);
     }
-    let crypto = CryptoCost::over(&per_gib(ours, bytes)).filter(|_| comparison == Comparison::Large);
+    let crypto = CryptoCost::over(&crypto_per_gib(ours, bytes)).filter(|_| comparison == Comparison::Large);
     crypto.iter().for_each(|crypto| crypto.row(&mut broken));
     println!("\n{setting}, {} turns each.", ours.len());
     crypto.iter().for_each(|crypto| println!("{}.", crypto.line()));

@@ -11,9 +11,9 @@ use landspeed_analysis::turn_log_ratios;
 use landspeed_stats::{OccasionEstimate, mean_and_deviation, over_occasions};
 use serde::{Deserialize, Serialize};
 
-use super::parts::{CryptoCost, CryptoParts, per_gib};
+use super::parts::{CryptoCost, CryptoParts};
 use super::rivals::{Comparison, OURS, RIVALS};
-use super::turns::Turn;
+use super::turns::{Turn, crypto_per_gib};
 use super::{Contestant, holders, promise};
 use crate::table::{self, BrokenPromises};
 
@@ -90,7 +90,7 @@ impl Occasion {
     /// Returns what BLAKE3 and the cipher have taken of a GiB, on average; `None` if its turns do not tell it.
     fn crypto(&self) -> Option<CryptoParts> {
         let ours = self.turns_of(OURS.name).filter(|_| self.comparison == Comparison::Large)?;
-        CryptoParts::mean(&per_gib(ours, self.bytes))
+        CryptoParts::mean(&crypto_per_gib(ours, self.bytes))
     }
 }
 

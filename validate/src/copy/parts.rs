@@ -4,7 +4,6 @@ use landspeed_record::{CopyEndTimes, CopyStage, CopyStages};
 use landspeed_stats::mean_interval;
 use serde::{Deserialize, Serialize};
 
-use super::turns::Turn;
 use crate::table::{self, BrokenPromises};
 
 /// The most processor seconds per GiB that both ends together may take: the upper end of the interval.
@@ -50,6 +49,11 @@ impl CryptoParts {
         }
     }
 
+    /// Returns what a GiB has taken of a copy of these bytes.
+    pub(super) fn per_gib(&self, bytes: u64) -> CryptoParts {
+        CryptoParts::each(|part| part(self) * f64::from(1 << 30) / bytes as f64)
+    }
+
     /// Returns the means of several copies; `None` of none.
     pub(super) fn mean(of: &[CryptoParts]) -> Option<CryptoParts> {
         let mean = |part: fn(&CryptoParts) -> f64| of.iter().map(part).sum::<f64>() / of.len() as f64;
@@ -63,13 +67,6 @@ impl CryptoParts {
              {open_s:.2} to open"
         )
     }
-}
-
-/// Returns what each turn of landspeed has taken for a GiB. Turns that were kept by an older program do not tell it.
-pub(super) fn per_gib(turns: &[Turn], bytes: u64) -> Vec<CryptoParts> {
-    let of = |seconds: f64| seconds * f64::from(1 << 30) / bytes as f64;
-    let parts = turns.iter().filter_map(|turn| turn.parts);
-    parts.map(|parts| CryptoParts::each(|part| of(part(&parts)))).collect()
 }
 
 /// What BLAKE3 and the cipher cost, over turns or over occasions.
@@ -119,16 +116,11 @@ mod tests {
 
     use super::*;
 
-    /// Returns the turns of copies of 2 GiB, of which sealing has taken so long.
-    fn turns(seals: &[f64]) -> Vec<Turn> {
-        let parts = |seal_s| CryptoParts { source_hash_s: 1.0, target_hash_s: 0.5, seal_s, open_s: 0.5 };
-        let turn =
-            |seal: &f64| Turn { seconds: 3.0, cpu_seconds: 6.0, held: None, parts: Some(parts(*seal)) };
-        seals.iter().map(turn).collect()
-    }
-
+    /// Returns the cost of copies of 2 GiB, of which sealing has taken so long.
     fn cost(seals: &[f64]) -> CryptoCost {
-        CryptoCost::over(&per_gib(&turns(seals), 2 << 30)).expect("there are turns")
+        let parts = |seal_s| CryptoParts { source_hash_s: 1.0, target_hash_s: 0.5, seal_s, open_s: 0.5 };
+        let each: Vec<CryptoParts> = seals.iter().map(|seal| parts(*seal).per_gib(2 << 30)).collect();
+        CryptoCost::over(&each).expect("there are copies")
     }
 
     #[test]
@@ -167,7 +159,6 @@ mod tests {
         assert!(!kept(&[1.5, 1.51, 1.49, 1.9]), "1.8 is in the interval");
         assert!(!kept(&[1.5]), "one turn has no interval");
         assert!(!kept(&[0.0, 0.0]));
-        let untold = Turn { parts: None, ..turns(&[1.0])[0] };
-        assert!(CryptoCost::over(&per_gib(&[untold], 1)).is_none());
+        assert!(CryptoCost::over(&[]).is_none());
     }
 }

@@ -74,6 +74,12 @@ fn told(turn: Turn, document: &[u8]) -> Result<Turn> {
     Ok(Turn { held, parts: Some(CryptoParts::of(&document.stages)), ..turn })
 }
 
+/// Returns what BLAKE3 and the cipher have taken for a GiB in each turn of landspeed. Turns that were kept by an older program
+/// lack it.
+pub(super) fn crypto_per_gib(turns: &[Turn], bytes: u64) -> Vec<CryptoParts> {
+    turns.iter().filter_map(|turn| turn.parts).map(|parts| parts.per_gib(bytes)).collect()
+}
+
 /// Returns how many seconds a stream takes for these bytes.
 pub(super) fn stream_seconds(site: &Site, rival: &Rival, bytes: u64) -> Result<f64> {
     stream(site, rival, bytes, FIRST_STREAM).map(|turn| turn.seconds.max(1.0))
@@ -127,6 +133,8 @@ mod tests {
         assert_eq!(found, Turn { held: Some(CopyHold::TargetDisk), parts: Some(parts), ..turn });
         assert_eq!(told(turn, br#"{"held": {"by": [], "gain_at_most": null}}"#).unwrap().held, None);
         assert!(told(turn, b"").is_err());
+        let of_a_gib = CryptoParts { seal_s: 1.0, ..CryptoParts::default() };
+        assert_eq!(crypto_per_gib(&[turn, found], 2 << 30), [of_a_gib]);
     }
 
     #[test]

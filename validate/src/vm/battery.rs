@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use landspeed_record::{ExplainReport, ExplainedHost, PathTrace};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::guests::{Guests, said};
+use super::command::{is_due, is_older, said, succeeded};
+use super::guests::Guests;
 
 pub(super) struct Check {
     pub(super) name: &'static str,
     /// True if the check belongs to the short battery.
     pub(super) is_short: bool,
-    /// Returns what was found; an error that is a [`Refusal`] if landspeed says that it cannot work here.
+    /// Returns what was found; an error that is a `Refusal` if landspeed says that it cannot work here.
     pub(super) look: fn(&Guests) -> Result<String>,
 }
 
@@ -72,68 +72,6 @@ fn outcome(found: Result<String>, release: &str) -> CheckOutcome {
         Err(why) if is_due(&why, release) => CheckOutcome::Refused(format!("{why:#}")),
         Err(why) => CheckOutcome::Failed(format!("{why:#}")),
     }
-}
-
-/// Returns true if an error is a refusal, and this kernel is older than the one that it names.
-pub(super) fn is_due(why: &anyhow::Error, release: &str) -> bool {
-    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(release, refusal.takes))
-}
-
-/// Returns true if a kernel is older than a version.
-pub(super) fn is_older(release: &str, than: [u32; 2]) -> bool {
-    version(release).is_none_or(|running| running < than)
-}
-
-/// The sentence by which landspeed says that a kernel cannot do something.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    sentence: String,
-    /// The version of the kernel that it takes.
-    takes: [u32; 2],
-}
-
-impl Refusal {
-    /// Returns the refusal in a line, or `None` if the line names no kernel that something needs.
-    fn find(line: &str) -> Option<Refusal> {
-        let words = ["needs Linux ", "takes Linux "];
-        let takes = words.iter().find_map(|words| version(line.split_once(*words)?.1))?;
-        Some(Refusal { sentence: line.trim().to_owned(), takes })
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-/// Returns the version with which a text begins, such as 6.12 of "6.12.117-amd64".
-fn version(text: &str) -> Option<[u32; 2]> {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
-    Some([numbers.next()??, numbers.next()??])
-}
-
-/// Returns the error of a command that failed: a [`Refusal`] if it says which Linux it needs.
-pub(super) fn failure(output: &Output) -> anyhow::Error {
-    let all =
-        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned()).concat();
-    match all.lines().find_map(Refusal::find) {
-        Some(refusal) => refusal.into(),
-        None => anyhow!(said(output)),
-    }
-}
-
-/// Returns a command's output, or its [`failure`].
-pub(super) fn succeeded(output: Output) -> Result<Output> {
-    if output.status.success() { Ok(output) } else { Err(failure(&output)) }
-}
-
-/// Runs a command of landspeed that ends with `--json`, and returns the document that it prints.
-pub(super) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T> {
-    let output = succeeded(command.output().with_context(|| format!("run {command:?}"))?)?;
-    serde_json::from_slice(&output.stdout).with_context(|| said(&output))
 }
 
 /// Runs a command, and then compares all settings of both guests with those before.
@@ -260,28 +198,13 @@ fn explain(guests: &Guests) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::ExitStatus;
-
     use super::*;
-
-    fn output(stdout: &str) -> Output {
-        Output { status: ExitStatus::from_raw(256), stdout: stdout.into(), stderr: Vec::new() }
-    }
-
-    #[test]
-    fn a_refusal_is_told_from_a_failure() {
-        assert!(failure(&output("error: no knob can be turned here: it needs Linux 5.14\n")).is::<Refusal>());
-        assert!(failure(&output("error: that takes Linux 6.4 or later\n")).is::<Refusal>());
-        assert!(!failure(&output("error: mtu was set to 1400 and is 1500\n")).is::<Refusal>());
-    }
+    use crate::vm::command::Refusal;
+    use crate::vm::command::tests::refused;
 
     #[test]
     fn a_refusal_on_a_kernel_that_is_new_enough_is_a_failure() {
-        let on = |release| {
-            let refused = failure(&output("error: it needs Linux 5.14\n"));
-            outcome(Err(refused.context("mtu=1400")), release)
-        };
+        let on = |release| outcome(Err(refused().context("mtu=1400")), release);
         assert!(matches!(on("5.10.0-46-amd64"), CheckOutcome::Refused(_)));
         assert!(matches!(on("5.14.0"), CheckOutcome::Failed(_)));
         assert!(matches!(on("6.1.0-50-amd64"), CheckOutcome::Failed(_)));
@@ -289,10 +212,9 @@ mod tests {
 
     #[test]
     fn a_refusal_that_leaves_a_setting_changed_is_a_failure() {
-        let refused = || Err(failure(&output("error: it needs Linux 5.14\n")));
         let changed = || Err(anyhow!("no longer \"mtu 1500\""));
-        assert!(both(refused(), Ok(())).unwrap_err().is::<Refusal>());
-        let why = both(refused(), changed()).unwrap_err();
+        assert!(both(Err(refused()), Ok(())).unwrap_err().is::<Refusal>());
+        let why = both(Err(refused()), changed()).unwrap_err();
         assert!(!why.is::<Refusal>() && why.to_string().contains("Linux 5.14; no longer"), "{why}");
         assert!(both(Ok("1 of 1".to_owned()), changed()).is_err());
         assert_eq!(both(Ok("1 of 1".to_owned()), Ok(())).unwrap(), "1 of 1");

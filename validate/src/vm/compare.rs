@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail, ensure};
 use landspeed_analysis::paths::{KNOWN_WITHIN, off_by, predicted};
 use landspeed_record::{Estimate, GridReport, SocketUsage};
 
-use super::battery::{Check, LONG, keeps_settings, printed};
+use super::battery::{Check, LONG, keeps_settings};
+use super::command::printed;
 use super::guests::Guests;
 use super::soft_rdma::RSOCKET;
 use super::{alike, smc};

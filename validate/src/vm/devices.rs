@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use landspeed_record::{Carrier, GridReport};
 
 use super::battery::{Check, leaves_all_as_it_was};
-use super::guests::{Guests, said};
+use super::command::said;
+use super::guests::Guests;
 use super::knobs::candidates;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::battery::succeeded;
+use super::command::succeeded;
 use super::guests::Guests;
 
 /// Returns the error, if guest 1 cannot run a program over a path. The error may be that its kernel is too old.

@@ -5,9 +5,10 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use landspeed_record::{ExpectationAgreement, GridReport};
 
-use super::battery::{Check, LONG, keeps_settings, printed};
+use super::battery::{Check, LONG, keeps_settings};
+use super::command::{printed, said};
 use super::compare::is_marked;
-use super::guests::{Guests, said};
+use super::guests::Guests;
 use super::smc;
 use crate::table;
 

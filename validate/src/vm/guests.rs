@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use landspeed_lab::topology::vm::{self, Accelerator, GuestLogin};
 use landspeed_lab::topology::{Lab, ReachMethod};
 
+use super::command::said;
 use super::subject::Subject;
 
 /// The time that a command on a guest or between guests may take, unless its check gives it more.
@@ -248,12 +249,4 @@ impl Guests {
         };
         Ok(of(1)? + &of(2)?)
     }
-}
-
-/// Returns the last lines that a command said.
-pub(super) fn said(output: &Output) -> String {
-    let all =
-        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned()).concat();
-    let last: Vec<&str> = all.lines().filter(|line| !line.trim().is_empty()).rev().take(4).collect();
-    format!("{}: {}", output.status, last.into_iter().rev().collect::<Vec<_>>().join(" / "))
 }

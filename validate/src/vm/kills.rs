@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::battery::{Check, SETTLED, become_again, failure};
-use super::guests::{Guests, said};
+use super::battery::{Check, SETTLED, become_again};
+use super::command::{failure, said};
+use super::guests::Guests;
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "kill -9 of all, undo", is_short: true, look: kill_all },

@@ -5,8 +5,9 @@ use std::process::Output;
 use anyhow::{Context, Result, ensure};
 use landspeed_record::TuneSummary;
 
-use super::battery::{Check, LONG, Refusal, leaves_all_as, leaves_all_as_it_was, succeeded};
-use super::guests::{Guests, said};
+use super::battery::{Check, LONG, leaves_all_as, leaves_all_as_it_was};
+use super::command::{Refusal, said, succeeded};
+use super::guests::Guests;
 use super::progress::Progress;
 
 pub(super) const CHECKS: &[Check] = &[

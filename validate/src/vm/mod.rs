@@ -14,6 +14,7 @@
 mod alike;
 mod battery;
 mod checks;
+mod command;
 mod compare;
 mod devices;
 mod exec_counts;
@@ -121,7 +122,7 @@ impl Options {
     /// Returns what was found of a pair, beside the program that is here. Without a program, all results are of others.
     fn kept(&self, pair: &GuestPair) -> Result<PairResults> {
         let mut found = PairResults::of(pair)?;
-        found.subject = Subject::read(&self.scripts, &self.landspeed, pair).ok();
+        found.subject = Subject::read(&self.scripts, &self.landspeed, &pair.kernel).ok();
         Ok(found)
     }
 
@@ -154,7 +155,7 @@ fn prepare(options: &Options, pairs: &[GuestPair]) -> Result<()> {
 
 /// Boots a pair of guests and runs the checks that are due.
 fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut PairResults) -> Result<()> {
-    let subject = Subject::read(&options.scripts, landspeed, pair)?;
+    let subject = Subject::read(&options.scripts, landspeed, &pair.kernel)?;
     found.subject = Some(subject.clone());
     let due = checks()
         .filter(|check| (check.is_short || !options.short) && check.name.contains(&options.only))

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use landspeed_record::MeasureReport;
 
-use super::battery::{Check, SETTLED, become_again, keeps_settings, printed};
+use super::battery::{Check, SETTLED, become_again, keeps_settings};
+use super::command::printed;
 use super::guests::Guests;
 
 pub(super) const CHECKS: &[Check] = &[

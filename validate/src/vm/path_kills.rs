@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, keeps_settings, succeeded};
+use super::battery::{Check, keeps_settings};
+use super::command::succeeded;
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::soft_rdma::{RSOCKET, RdmaPath, SMC};

@@ -4,9 +4,10 @@
 use anyhow::{Context, Result, ensure};
 use landspeed_record::{CompareReport, MeasureReport};
 
-use super::battery::{Check, is_due, is_older, keeps_settings, leaves_all_as_it_was, succeeded};
+use super::battery::{Check, keeps_settings, leaves_all_as_it_was};
+use super::command::{is_due, is_older, said, succeeded};
 use super::exec_counts::ExecCounts;
-use super::guests::{Guests, said};
+use super::guests::Guests;
 use super::kills::KILL_ALL;
 use super::wait::started;
 

@@ -3,9 +3,10 @@
 use anyhow::{Context, Result, ensure};
 
 use super::alike;
-use super::battery::{Check, failure, keeps_settings, succeeded};
+use super::battery::{Check, keeps_settings};
+use super::command::{failure, said, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
-use super::guests::{Guests, said};
+use super::guests::Guests;
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::soft_rdma::{self, RSOCKET};
 use super::wait::{started, until_counted};

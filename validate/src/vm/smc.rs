@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, keeps_settings, succeeded};
+use super::battery::{Check, keeps_settings};
+use super::command::{said, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
-use super::guests::{Guests, said};
+use super::guests::Guests;
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::soft_rdma::{self, SMC};
 use super::wait::{started, until_counted};

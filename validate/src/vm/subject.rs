@@ -10,8 +10,7 @@ use anyhow::{Context, Result};
 use landspeed_lab::topology::vm;
 use serde::{Deserialize, Serialize};
 
-use super::battery::succeeded;
-use super::guests::GuestPair;
+use super::command::succeeded;
 
 /// The program and the kernel that a result is of. What one passed says nothing of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +24,9 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Reads what the next results of a pair are of.
-    pub(super) fn read(scripts: &Path, landspeed: &Path, pair: &GuestPair) -> Result<Subject> {
-        let release = vm::folder().join(&pair.kernel).join("release");
+    /// Reads what the next results on this kernel are of.
+    pub(super) fn read(scripts: &Path, landspeed: &Path, kernel: &str) -> Result<Subject> {
+        let release = vm::folder().join(kernel).join("release");
         let release = fs::read_to_string(release).context("the mirror does not have this kernel")?;
         Ok(Subject {
             version: version(landspeed)?,

@@ -84,7 +84,7 @@ type OwnDigests = Vec<Result<Vec<Digest>, Failure>>;
 impl ComparedTarget {
     fn open(target: &Target, check: CopyCheck) -> Result<Self, Error> {
         metadata::check()?;
-        let root = match Root::named(&target.folder) {
+        let root = match target.folder.open_root() {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened.map_err(Error::at(target.folder.as_path(), "open it"))?),
         };

@@ -124,13 +124,13 @@ pub fn send_made(
 fn begin(root: &SourceRoot) -> Result<(RelativeName, Root), Error> {
     let failed = |operation| Error::at(root.path.as_path(), operation);
     if root.path.is_folder().map_err(failed("read it"))? {
-        let folder = Root::named_itself(&root.path).map_err(failed("open it"))?;
+        let folder = root.path.open_root_itself().map_err(failed("open it"))?;
         return Ok((RelativeName::root(), folder));
     }
     let nameless = || failed("read it")(std::io::ErrorKind::InvalidInput.into());
     let (above, leaf) = root.path.split().ok_or_else(nameless)?;
     let start = RelativeName::parse(leaf.as_encoded_bytes()).ok_or_else(nameless)?;
-    let above = Root::named(&above).map_err(failed("open its folder"))?;
+    let above = above.open_root().map_err(failed("open its folder"))?;
     Ok((start, above))
 }
 

@@ -149,7 +149,7 @@ impl Receiving {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(failed("create it"))?,
         };
-        let root = Root::named(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
+        let root = target.folder.open_root().map_err(failed("open it"))?.making(keeper.folder_mode());
         let work = WorkFolder::open(&root, target.folder.as_path())?;
         let fresh = KnownFolders::default();
         if is_new {

@@ -7,6 +7,7 @@ mod content;
 mod gate;
 mod points;
 mod record;
+mod struck;
 mod study;
 #[cfg(test)]
 mod tests;

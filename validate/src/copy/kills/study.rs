@@ -3,7 +3,6 @@
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use landspeed_stats::Random;
 
 use super::gate::Gate;
 use super::points::{CallCounts, CopyProcess, Point};
+use super::struck::{ENDED, LONGEST, StruckCopy};
 use super::traced::TracedCopy;
 use super::tuned::TunedHosts;
 use super::{COPY, Interruption, Round};
@@ -21,19 +21,8 @@ use crate::copy::site::{Site, wait};
 use crate::copy::trees::compare::compare;
 use crate::copy::turns::printed;
 
-/// The time within which processes of an interrupted copy have ended.
-pub(super) const ENDED: Duration = Duration::from_secs(60);
-/// The longest time of a traced copy, and of the one that completes an interrupted one.
-pub(super) const LONGEST: Duration = Duration::from_secs(300);
 /// The number of copies that may end before they come to the point of a round.
 const ATTEMPTS: u32 = 3;
-
-/// How a copy was interrupted.
-pub(super) struct StruckCopy {
-    pub(super) point: Option<Point>,
-    pub(super) is_late: bool,
-    pub(super) ended: ExitStatus,
-}
 
 /// What the rounds have in common.
 pub(super) struct KillStudy<'s> {

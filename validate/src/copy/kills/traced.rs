@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 
 use super::gate::Gate;
 use super::points::CopyProcess;
-use super::study::{ENDED, LONGEST};
+use super::struck::{ENDED, LONGEST};
 use crate::copy::site::{Site, wait};
 
 const COPY: &str = "landspeed copy --no-record --json --remote-path GATE LOGIN_OPTIONS FROM/ HOST:TO";

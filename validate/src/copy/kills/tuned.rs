@@ -12,7 +12,7 @@ use landspeed_engine::timed;
 use serde_json::Value;
 
 use super::record::tune_record;
-use super::study::{ENDED, LONGEST, StruckCopy};
+use super::struck::{ENDED, LONGEST, StruckCopy};
 use crate::copy::site::{Site, printed_by, record_in, wait};
 
 /// A copy whose record tells its path.

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, ensure};
 use landspeed_record::PathCost;
 use landspeed_record::units::Nanos;
 
-use super::battery::{Check, is_due, keeps_settings, succeeded};
+use super::battery::{Check, keeps_settings};
+use super::command::{is_due, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::soft_rdma::{RSOCKET, SMC};

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 
 use super::{HOLDER, NAME, NEW, PART, SHORT, WorkFolder, is_own, is_private, lock, open_folder};
 use crate::Error;
-use crate::beneath::Root;
 use crate::identity::FileIdentity;
 use crate::named_path::NamedPath;
 
@@ -25,7 +24,7 @@ const MOST_LISTED: usize = 4_096;
 /// Returns an error if the folder cannot be read, if other users have rights to it, or if a copy writes into it now. A list
 /// takes no lock, so that no copy is kept out: it may name files of a copy that runs.
 pub fn clean(folder: &NamedPath, only_list: bool) -> Result<CopyLeftovers, Error> {
-    let root = Root::named(folder).map_err(Error::at(folder.as_path(), "open it"))?;
+    let root = folder.open_root().map_err(Error::at(folder.as_path(), "open it"))?;
     let path = folder.as_path().join(".landspeed-copy");
     let failed = |operation| {
         let failed = Error::at(&path, operation);
@@ -105,6 +104,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::beneath::Root;
 
     fn names(left: &CopyLeftovers) -> Vec<&str> {
         let mut names: Vec<&str> = left.files.iter().map(|file| file.name.as_str()).collect();
