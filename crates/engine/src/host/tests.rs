@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 
-use super::conditions::conditions;
+use super::conditions::{changed_since_probe, conditions};
 use super::differences::reads_same;
 use super::*;
 
@@ -110,14 +109,14 @@ fn a_link_that_renegotiated_has_another_speed_and_a_carrier_that_came_and_went()
     assert_eq!(changed(&link(None, "3"), &fast), [""; 0]);
 }
 
-/// A host whose link and whose setting are others after the first question for its conditions.
-struct RenegotiatingHost(AtomicBool);
+/// A host whose link and whose setting are others once its conditions are asked for.
+struct RenegotiatingHost;
 
 impl RequestHandler for RenegotiatingHost {
     fn handle(&self, request: Request) -> Reply {
         let values = match request {
             Request::Probe {} => return Reply::Facts { facts: Box::default() },
-            Request::Conditions { .. } if self.0.swap(true, Ordering::Relaxed) => ["off", "1 Gb/s", "5"],
+            Request::Conditions { .. } => ["off", "1 Gb/s", "5"],
             _ => ["on", "10 Gb/s", "3"],
         };
         let knobs = ["tso", "link-speed", "carrier-changes"];
@@ -130,8 +129,9 @@ impl RequestHandler for RenegotiatingHost {
 
 #[test]
 fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
-    let mut host = host_of("a", RenegotiatingHost(AtomicBool::new(false)));
+    let mut host = host_of("a", RenegotiatingHost);
     host.begin().expect("it answers");
+    assert_eq!(host.found(), Settings::from([("tso".to_owned(), "on".to_owned())]), "a speed is no knob");
     assert_eq!(
         host.moved(),
         [
@@ -139,6 +139,24 @@ fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
             "a: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both",
         ]
     );
+}
+
+#[test]
+fn a_value_that_a_probe_does_not_read_has_not_changed() {
+    let mtu = |value: Option<&str>| [state("mtu", value)];
+    let changes =
+        |before: Option<&str>, now: Option<&str>| changed_since_probe(&mtu(before), &mtu(now)).count();
+    assert_eq!(changes(None, Some("65536")), 0, "the MTU of loopback");
+    assert_eq!(changes(Some("1500"), Some("65536")), 1);
+    assert_eq!(changes(None, Some("1500")), 1);
+}
+
+#[test]
+fn knobs_are_compared_by_their_names() {
+    let before = [state("tso", Some("on")), state("ring-rx", Some("256")), state("mtu", Some("1500"))];
+    let now = [state("mtu", Some("9000")), state("tso", Some("on"))];
+    let changed: Vec<_> = changed_conditions(&before, &now).collect();
+    assert_eq!(changed, [(&before[2], &now[0])]);
 }
 
 #[test]
