@@ -155,4 +155,6 @@ impl Host {
 }
 
 #[cfg(test)]
+pub(crate) mod test_hosts;
+#[cfg(test)]
 mod tests;

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 
-use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
+use landspeed_agent::session::RequestHandler;
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 
 use super::conditions::{changed_since_probe, conditions};
 use super::differences::reads_same;
+use super::test_hosts::{changing_host, host_of, state};
 use super::*;
 
 /// A host whose only knob, ring-rx, takes two seconds to restore.
@@ -39,19 +38,6 @@ impl RequestHandler for RingHost {
 /// Returns a [`RingHost`] whose calls take at most a second.
 fn ring_host() -> Host {
     host_of("slow", RingHost)
-}
-
-/// Returns a host of this name that answers by `handler`. Its calls take at most a second.
-fn host_of(name: &str, handler: impl RequestHandler + 'static) -> Host {
-    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
-    let options = Options { call: Nanos::secs(1), ..Options::default() };
-    let session = Session::over_socket(name, ours, &options).expect("a session");
-    Host::probe(session).expect("it answers")
-}
-
-fn state(knob: &str, value: Option<&str>) -> KnobState {
-    KnobState { knob: knob.into(), value: value.map(str::to_owned), ..KnobState::default() }
 }
 
 #[test]
@@ -109,27 +95,9 @@ fn a_link_that_renegotiated_has_another_speed_and_a_carrier_that_came_and_went()
     assert_eq!(changed(&link(None, "3"), &fast), [""; 0]);
 }
 
-/// A host whose link and whose setting are others once its conditions are asked for.
-struct RenegotiatingHost;
-
-impl RequestHandler for RenegotiatingHost {
-    fn handle(&self, request: Request) -> Reply {
-        let values = match request {
-            Request::Probe {} => return Reply::Facts { facts: Box::default() },
-            Request::Conditions { .. } => ["off", "1 Gb/s", "5"],
-            _ => ["on", "10 Gb/s", "3"],
-        };
-        let knobs = ["tso", "link-speed", "carrier-changes"];
-        let states = knobs.into_iter().zip(values).map(|(knob, value)| state(knob, Some(value))).collect();
-        Reply::Knobs { states }
-    }
-
-    fn gone(&self, _: &str) {}
-}
-
 #[test]
 fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
-    let mut host = host_of("a", RenegotiatingHost);
+    let mut host = changing_host("a", 2);
     host.begin().expect("it answers");
     assert_eq!(host.found(), Settings::from([("tso".to_owned(), "on".to_owned())]), "a speed is no knob");
     assert_eq!(
