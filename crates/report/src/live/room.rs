@@ -2,13 +2,28 @@
 
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
+/// The longest wait for room. A slow terminal, such as a serial console, has none while it still shows earlier lines.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// True if there was no room within [`WAIT`]. Then no other line waits until there is room again.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if standard error, `stream`, takes more. A pipe whose reader has stopped is full at some time, and a write to it
+/// waits.
 pub(super) fn takes_more(stream: &impl AsFd) -> bool {
+    let wait = if IS_FULL.load(Ordering::Relaxed) { Timespec::default() } else { WAIT };
+    let has_room = has_room(stream, &wait);
+    IS_FULL.store(!has_room, Ordering::Relaxed);
+    has_room
+}
+
+fn has_room(stream: &impl AsFd, wait: &Timespec) -> bool {
     let mut fds = [PollFd::new(stream, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    poll(&mut fds, Some(wait)).is_ok_and(|ready| ready > 0)
 }
 
 /// Prints a line on standard error, with its newline, unless a reader has left no room for it: a write would wait for the
@@ -29,6 +44,7 @@ fn write_if_room(stream: &mut (impl Write + AsFd), text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::time::Duration;
 
     use super::*;
 
@@ -40,8 +56,14 @@ mod tests {
         while write_if_room(&mut writer, &line) {
             lines += 1;
         }
-        reader.read_exact(&mut vec![0; lines * line.len()]).unwrap();
-        assert!(lines > 0 && write_if_room(&mut writer, "next"));
+        let slow = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            reader.read_exact(&mut vec![0; lines * line.len()]).map(|()| reader)
+        });
+        let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert!(lines > 0 && has_room(&writer, &minute), "it waits for a slow reader");
+        let mut reader = slow.join().unwrap().unwrap();
+        assert!(write_if_room(&mut writer, "next"));
         drop(writer);
         let mut rest = String::new();
         reader.read_to_string(&mut rest).unwrap();
