@@ -150,7 +150,7 @@ fn an_interrupted_study_is_resumed() {
 }
 
 #[test]
-fn lines_that_nobody_reads_stop_no_study() {
+fn a_full_pipe_stops_no_study() {
     let folder = tempfile::tempdir().unwrap();
     let (_reader, full) = full_pipe();
     let args =

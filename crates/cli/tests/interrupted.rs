@@ -76,7 +76,7 @@ fn measure_and_explain_take_their_lab_down_and_end() {
 
 /// The signal's handler takes the lock that is held while figures are printed.
 #[test]
-fn ctrl_c_ends_a_measurement_whose_figures_nobody_reads() {
+fn ctrl_c_ends_a_measurement_whose_figures_have_no_room() {
     needs_root!();
     let (place, (_reader, full)) = (TestHome::new(), full_pipe());
     let mut run = started(&place, &["measure", "stream", "-t", "60s", "--interval", "200ms"], full);
