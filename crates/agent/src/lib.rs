@@ -25,7 +25,7 @@ use landspeed_kernel::netlink;
 use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::units::Nanos;
-use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
+use landspeed_record::{HostFacts, KnobState, RestoreOutcome, Role, TrialSpec};
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 use parking_lot::Mutex;
 
@@ -108,16 +108,8 @@ impl Agent {
         match request {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
-            Request::Knobs { device } => {
-                Ok(Reply::Knobs { states: knob::probe(&KnobTarget { device: self.links.current(&device) }) })
-            }
-            Request::Conditions { device } => {
-                let device = self.links.current(&device);
-                let of_link = landspeed_observer::host::link_states(&device);
-                let mut states = knob::conditions(&KnobTarget { device });
-                states.extend(of_link);
-                Ok(Reply::Knobs { states })
-            }
+            Request::Knobs { device } => Ok(self.states(&device, knob::probe)),
+            Request::Conditions { device } => Ok(self.states(&device, knob::conditions)),
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;
                 let turned = self.knobs.turn(&self.on_links(&device, changes), short_lease_ns);
@@ -245,6 +237,15 @@ impl Agent {
         self.cancel.lock().clone()
     }
 
+    /// Returns the knobs that `read` reads, and what changes of the link `device` without a setting.
+    fn states(&self, device: &str, read: fn(&KnobTarget) -> Vec<KnobState>) -> Reply {
+        let device = self.links.current(device);
+        let of_link = landspeed_observer::host::link_states(&device);
+        let mut states = read(&KnobTarget { device });
+        states.extend(of_link);
+        Reply::Knobs { states }
+    }
+
     fn facts(&self) -> HostFacts {
         let mut facts = landspeed_observer::host::probe();
         facts.landspeed = env!("CARGO_PKG_VERSION").to_owned();
@@ -333,4 +334,29 @@ fn forget_path(peer: IpAddr) -> Option<String> {
     forgotten.err().map(|error| format!(
             "earlier connections to {peer} may shape these: the kernel's TCP metrics of it could not be cleared ({error})"
         ))
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{CARRIER_CHANGES, LINK_SPEED};
+
+    use super::*;
+
+    fn states(request: Request) -> Vec<KnobState> {
+        match Agent::new(false).handle(request) {
+            Reply::Knobs { states } => states,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn knobs_and_conditions_come_with_the_state_of_the_link() {
+        let device = "lo".to_owned();
+        let asked = [Request::Knobs { device: device.clone() }, Request::Conditions { device }];
+        for states in asked.map(states) {
+            let last: Vec<&str> = states.iter().rev().take(3).map(|state| state.knob.as_str()).collect();
+            assert_eq!(last[..2], [CARRIER_CHANGES, LINK_SPEED]);
+            assert!(last.len() == 3, "no knob: {last:?}");
+        }
+    }
 }

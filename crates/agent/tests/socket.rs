@@ -96,7 +96,7 @@ fn an_agent_that_restores_nothing_outlasts_a_silence_that_its_controller_would_o
         let length = u32::try_from(json.len()).unwrap().to_be_bytes();
         ours.write_all(&[&length[..], json.as_bytes()].concat()).unwrap();
     };
-    say(r#"{"hello":{"protocol":9,"lease_ns":60000000000}}"#);
+    say(r#"{"hello":{"protocol":10,"lease_ns":60000000000}}"#);
     std::thread::sleep(Duration::from_millis(500));
     say(r#"{"end":"done"}"#);
     served.join().expect("no panic").unwrap();

@@ -3,7 +3,10 @@
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use landspeed_agent::session::LineSink;
+use landspeed_report::live::print_if_room;
 use landspeed_report::{OutputCapabilities, safe};
+use parking_lot::Mutex;
 
 use crate::exit::Exit;
 
@@ -39,10 +42,53 @@ impl std::fmt::Display for StatusError {
 
 impl std::error::Error for StatusError {}
 
-/// Prints one line on standard error. A failure is ignored, as after a terminal has closed.
+/// Prints the last line before the command ends, on standard error: it waits for a reader that has stopped. A failure is
+/// ignored, as after a terminal has closed.
 pub(crate) fn say(line: &str) {
-    let line = OutputCapabilities::stderr().spell(&safe(line));
-    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    say_kept();
+    let _ = std::io::stderr().write_all(own(line).as_bytes());
+}
+
+/// Prints one line on standard error while the command works, unless a reader has left no room for it. What does not show
+/// in a report or a later command must not be lost: [`warn`] prints it.
+pub(crate) fn note(line: &str) {
+    print_if_room(&own(line));
+}
+
+/// The lines of [`warn`] for which there was no room yet.
+static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Prints one line on standard error, about an error that does not end the command or about something that stays behind. If
+/// a reader has left no room for it, [`say_kept`] prints it once the work is done.
+pub(crate) fn warn(line: &str) {
+    let line = own(line);
+    if !print_if_room(&line) {
+        KEPT.lock().push(line);
+    }
+}
+
+/// Prints what [`warn`] could not print. The command has done its work, so this waits for a reader that has stopped.
+pub(crate) fn say_kept() {
+    for line in take_kept() {
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// Returns the lines that [`warn`] could not print, each with its newline.
+pub(crate) fn take_kept() -> Vec<String> {
+    std::mem::take(&mut *KEPT.lock())
+}
+
+/// Returns a sink that prints each line on standard error, unless a reader has left no room for it.
+pub(crate) fn notices() -> LineSink {
+    LineSink::new(|line| {
+        print_if_room(&format!("{line}\n"));
+    })
+}
+
+/// Returns a line that says that it is landspeed's.
+fn own(line: &str) -> String {
+    format!("landspeed: {}\n", OutputCapabilities::stderr().spell(&safe(line)))
 }
 
 /// Prints why a program that landspeed was to run did not start, and returns a shell's exit code: 127 if it was not found, 126 if it

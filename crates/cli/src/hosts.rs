@@ -1,7 +1,7 @@
 //! Connects to the hosts that a command line names, and opens the paths between them.
 
 use anyhow::{Context, Result, bail};
-use landspeed_agent::session::{LineSink, Options};
+use landspeed_agent::session::Options;
 use landspeed_engine::{
     Host, JoinedHosts, Meeting, OpenControls, Pairing, PathOptions, PortRange, ReachOptions, all_factors,
 };
@@ -12,6 +12,7 @@ use landspeed_record::{Settings, Workload};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 
+use crate::failure::{note, notices};
 use crate::groups::{FanArg, FlowArgs, HostArgs, ReachArgs};
 use crate::labs;
 use crate::output::usage;
@@ -139,8 +140,8 @@ pub(crate) fn open_controls(args: &HostArgs) -> Result<Option<OpenControls>> {
     let machine = apart(&words, &args.reach, true)?.remove(0)?;
     let opened = OpenControls::on(machine)?;
     if opened.is_some() {
-        eprintln!(
-            "landspeed: every network namespace of this machine may use all loaded congestion controls until this run ends"
+        note(
+            "every network namespace of this machine may use all loaded congestion controls until this run ends",
         );
     }
     Ok(opened)
@@ -234,8 +235,9 @@ fn warn_of_load(hosts: &[Host]) {
     let mut seen = Vec::new();
     for host in hosts.iter().filter(|host| !host.facts.boot_id.is_empty()) {
         if !seen.contains(&&host.facts.boot_id) {
-            let line = landspeed_analysis::busy(&host.name, &host.facts);
-            line.iter().for_each(|line| eprintln!("landspeed: {}", landspeed_report::safe(line)));
+            if let Some(line) = landspeed_analysis::busy(&host.name, &host.facts) {
+                note(&line);
+            }
             seen.push(&host.facts.boot_id);
         }
     }
@@ -252,7 +254,7 @@ fn options(patience: Nanos, tune: bool) -> Options {
         lease: lease.clamp(usual.lease, LONGEST_LEASE),
         handshake: usual.handshake.max(patience),
         call: usual.call.max(patience),
-        notices: LineSink::stderr(),
+        notices: notices(),
         ..usual
     }
 }

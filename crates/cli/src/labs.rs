@@ -7,7 +7,7 @@ use landspeed_knob::journal;
 use landspeed_lab::topology::lab::{self, LabSelection, RemovedLab};
 use landspeed_lab::topology::{self as topology, HostSet, TopologyPlan};
 
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, note, warn};
 
 /// Returns true if the words name a lab, whose hosts landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
@@ -34,7 +34,7 @@ pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
     if let Some(caveat) = topology.caveat()
         && topology.can_run().is_ok()
     {
-        eprintln!("landspeed: the hosts boot, which takes a minute or two; {caveat}");
+        note(&format!("the hosts boot, which takes a minute or two; {caveat}"));
     }
     let hosts = topology::open(words)?;
     if hosts.is_lab() {
@@ -46,8 +46,8 @@ pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
 /// Removes labs whose owner has died. A failure is reported and ignored.
 pub(crate) fn sweep() {
     if let Err(error) = down(&LabSelection::Stale) {
-        let line = landspeed_report::safe(&in_one_line(&error));
-        eprintln!("landspeed: a lab that was left behind stays: {line}");
+        // No later command says it: the lab may be gone, and a setting of it not restored.
+        warn(&format!("a lab that was left behind stays: {}", in_one_line(&error)));
     }
 }
 

@@ -30,7 +30,7 @@ use landspeed_record::WrongKind;
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
-use crate::failure::{StatusError, in_one_line, say};
+use crate::failure::{StatusError, in_one_line, say, say_kept};
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
     landspeed_lab::topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
     let ended = command.run();
     stop::unless_leaving();
+    say_kept();
     match ended {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -5,18 +5,18 @@
 //! ([`StopRequest::in_order`]), the first signal requests an orderly end and prints a message. A second Ctrl-C still
 //! ends the process immediately, and agents and guardians restore the settings.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use landspeed_report::live::{self, takes_more};
+use landspeed_report::live::{over_the_line, print_if_room};
 use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, take_kept};
 use crate::labs;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -111,8 +111,8 @@ pub(crate) fn unless_leaving() {
 
 /// Prints a message where it fits: a signal ends this process also if the reader of standard error has stopped.
 fn tell(what: &str) {
-    if !what.is_empty() && takes_more(&io::stderr()) {
-        let _ = writeln!(io::stderr(), "{}{what}", live::over_the_line());
+    if !what.is_empty() {
+        print_if_room(&format!("{}{what}\n", over_the_line()));
     }
 }
 
@@ -121,6 +121,9 @@ fn end(signal: i32, what: &str) {
     tell(what);
     if let Err(error) = labs::leave() {
         tell(&format!("landspeed: {}", landspeed_report::safe(&in_one_line(&error))));
+    }
+    for line in take_kept() {
+        print_if_room(&line);
     }
     exit(128 + signal)
 }

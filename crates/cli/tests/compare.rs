@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::ours::within;
 use support::schema::checked;
-use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
+use support::{ControlHolder, LANDSPEED, controls_in_kernel, full_pipe, needs_controls, needs_root, text};
 
 /// A path that holds seventeen packets, for which regions of a second are long enough.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
@@ -147,6 +147,20 @@ fn an_interrupted_study_is_resumed() {
         whole,
         "what was made again is what would have been made"
     );
+}
+
+#[test]
+fn a_full_pipe_stops_no_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_reader, full) = full_pipe();
+    let args =
+        ["compare", "--simulate", "-p", "reno", "--scale", "0.02", "--repeats", "3", SMALL, "--data-dir"];
+    let mut command = Command::new(LANDSPEED);
+    command.args(args).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(full);
+    let mut study = command.spawn().expect("landspeed runs");
+    let ended = std::thread::spawn(move || study.wait().expect("a child"));
+    assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
+    assert!(ended.join().expect("no panic").success());
 }
 
 #[test]

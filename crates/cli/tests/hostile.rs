@@ -210,7 +210,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
             }
         })
     };
-    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":9}}"#);
+    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":10}}"#);
     let greeting = if script.greets { hello } else { Vec::new() };
     let said = [&greeting[..], &script.said].concat();
     let (answer, answered) = (script.answer, Arc::clone(&heard));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{RunningProcess, TestHome, processes, signal, within};
-use support::{needs_controls, needs_root, sh, text};
+use support::{full_pipe, needs_controls, needs_root, sh, text};
 
 const SOON: Duration = Duration::from_millis(700);
 
@@ -21,6 +21,16 @@ fn has_line(place: &TestHome, kind: &str) -> bool {
     records.any(|record| record.contains(&begin))
 }
 
+/// Starts a command, and returns once agents run in its lab.
+fn started(place: &TestHome, args: &[&str], stderr: impl Into<Stdio>) -> Child {
+    let mut command = place.landspeed(args);
+    let child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("landspeed starts");
+    let is_agent = |one: &RunningProcess| one.line.contains("landspeed agent --stdio");
+    let agents = || processes(place.path()).iter().filter(|one| is_agent(one)).count();
+    assert!(within(Duration::from_secs(60), || agents() == 2), "{args:?} starts no agents");
+    child
+}
+
 /// Starts a command, signals it some time after agents run in its lab and `is_under_way`, and returns its exit code, its
 /// output, and what is left when it has exited. Its keeper may outlive it, to check for labs once more.
 fn interrupted(
@@ -30,12 +40,7 @@ fn interrupted(
     after: Duration,
 ) -> (Option<i32>, String, Vec<String>) {
     let place = TestHome::new();
-    let mut command = place.landspeed(args);
-    let child: Child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("landspeed starts");
-    let is_agent = |one: &RunningProcess| one.line.contains("landspeed agent --stdio");
-    let agents = || processes(place.path()).iter().filter(|one| is_agent(one)).count();
-    assert!(within(Duration::from_secs(60), || agents() == 2), "{args:?} starts no agents");
+    let child = started(&place, args, Stdio::piped());
     assert!(within(Duration::from_secs(60), || is_under_way(&place)), "{args:?} does not begin");
     std::thread::sleep(after);
     let ids = place.labs_of(child.id());
@@ -67,6 +72,20 @@ fn measure_and_explain_take_their_lab_down_and_end() {
         });
         scope.spawn(|| ends_at_once(&["explain", "-t", "60s"], Signal::TERM));
     });
+}
+
+/// The signal's handler takes the lock that is held while figures are printed.
+#[test]
+fn ctrl_c_ends_a_measurement_whose_figures_have_no_room() {
+    needs_root!();
+    let (place, (_reader, full)) = (TestHome::new(), full_pipe());
+    let mut run = started(&place, &["measure", "stream", "-t", "60s", "--interval", "200ms"], full);
+    // By then it has figures to print.
+    std::thread::sleep(Duration::from_secs(4));
+    signal(run.id() as i32, Signal::INT);
+    let ended = std::thread::spawn(move || run.wait().expect("a child").code());
+    assert!(within(Duration::from_secs(20), || ended.is_finished()), "it waits for the reader");
+    assert_eq!(ended.join().expect("no panic"), Some(128 + Signal::INT.as_raw()));
 }
 
 #[test]

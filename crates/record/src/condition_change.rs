@@ -17,7 +17,8 @@ pub struct ConditionChange {
     /// The host that has it. Of a copy, host A is the source.
     pub side: Side,
     /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for
-    /// the number of times that its carrier came or went.
+    /// the number of times that its carrier came or went. The speed of a bridge is not known if several of its ports
+    /// have a carrier, nor is that of a VLAN or macvlan on it.
     pub knob: String,
     /// Its value before; null if it could not be read.
     pub before: Option<String>,

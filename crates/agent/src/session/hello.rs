@@ -7,7 +7,7 @@ use crate::session::text::one_line;
 
 macro_rules! protocol {
     () => {
-        9
+        10
     };
 }
 

@@ -108,7 +108,8 @@ pub enum Request {
     /// Report which link and source address lead to `to`. The port of `to` is ignored. If `to` is link-local, its zone
     /// is an interface of this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
-    /// Report the values of the knobs, and which of them can be changed. Answered with [`Reply::Knobs`].
+    /// Report the values of the knobs, which of them can be changed, and the speed and the carrier changes of the link.
+    /// Answered with [`Reply::Knobs`].
     Knobs {
         /// The link on the path to the peer.
         device: String,

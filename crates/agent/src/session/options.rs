@@ -26,7 +26,7 @@ impl LineSink {
 
     /// Returns a sink that writes to stderr. If stderr is gone (the ssh client died), lines are lost without an error,
     /// because a panic as in `eprintln!` would keep an agent from restoring settings.
-    pub fn stderr() -> Self {
+    pub(crate) fn stderr() -> Self {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }
 

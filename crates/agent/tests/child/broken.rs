@@ -28,7 +28,7 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
     for (bytes, line) in [
         (framed(r#"{"ask":{"id":1,"request":{"request":"probe"}}}"#), "unknown variant `ask`"),
         (framed(r#"{"hello":{"landspeed":"0.1.0"}}"#), "a hello without a protocol version"),
-        (framed(r#"{"hello":{"protocol":9,"lease_ns":1}}"#), "a hello with a lease of"),
+        (framed(r#"{"hello":{"protocol":10,"lease_ns":1}}"#), "a hello with a lease of"),
         (framed(&format!(r#"{{"proof":"{}"}}"#, "0".repeat(64))), "a proof where a hello belongs"),
         (vec![0, 4, 0, 1], "a frame of 262145 bytes is over the limit of 262144"),
     ] {
@@ -43,8 +43,8 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
 #[test]
 fn another_version_gets_a_line_on_the_agents_end() {
     let agent = ChildAgent::new();
-    let newer = agent.raw(&framed(r#"{"hello":{"protocol":10,"landspeed":"9.9.9","lease":"other"}}"#), false);
-    let line = "the controller speaks protocol 10 (landspeed 9.9.9), this end protocol 9 (landspeed 0.1.0): \
+    let newer = agent.raw(&framed(r#"{"hello":{"protocol":11,"landspeed":"9.9.9","lease":"other"}}"#), false);
+    let line = "the controller speaks protocol 11 (landspeed 9.9.9), this end protocol 10 (landspeed 0.1.0): \
                 update landspeed here\n";
     assert_eq!(text(&newer.stderr), line);
 }
@@ -54,7 +54,7 @@ fn another_version_gets_a_line_on_the_controllers_end() {
     let hello = r#"{"hello":{"protocol":0,"landspeed":"0.0.1"}}"#;
     let script = format!(r"printf '\000\000\000\{:o}%s' '{hello}'; cat >/dev/null", hello.len());
     let error = Session::over_child("old-host", shell(&script), &options()).unwrap_err().to_string();
-    let line = "old-host speaks protocol 0 (landspeed 0.0.1), this end protocol 9 (landspeed 0.1.0): \
+    let line = "old-host speaks protocol 0 (landspeed 0.0.1), this end protocol 10 (landspeed 0.1.0): \
                 update landspeed on old-host";
     assert_eq!(error, line);
 }

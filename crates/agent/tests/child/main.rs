@@ -91,7 +91,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-const HELLO: &str = r#"{"hello":{"protocol":9,"landspeed":"0.1.0","mood":"unknown fields are ignored"}}"#;
+const HELLO: &str = r#"{"hello":{"protocol":10,"landspeed":"0.1.0","mood":"unknown fields are ignored"}}"#;
 
 #[test]
 fn both_ends_know_each_other_and_a_goodbye_puts_everything_back_first() {
@@ -286,7 +286,7 @@ fn an_agent_that_says_nothing_is_given_up() {
 fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
     // A sound hello, then a frame of 16 MB whose bytes come one by one; each is a sign of life.
     let endless =
-        r#"printf '\0\0\0\030{"hello":{"protocol":9}}\0\377\377\377'; while printf ' '; do sleep 0.05; done"#;
+        r#"printf '\0\0\0\031{"hello":{"protocol":10}}\0\377\377\377'; while printf ' '; do sleep .05; done"#;
     let options = options();
     let session = Session::over_child("trickling", shell(endless), &options).unwrap();
     let pending = session.start(&Request::Probe {}).unwrap();

@@ -11,6 +11,7 @@ use landspeed_agent::{Agent, CopyPermission, Permissions, RunPermission};
 use landspeed_record::units::{Nanos, parse_duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::failure::notices;
 use crate::output::usage;
 
 /// Serve one controller on this host
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     };
     let permissions = Permissions { run: may_run, copy: may_copy(args)?, tune: args.allow_tune };
     let agent = Agent::permitting(permissions);
-    let options = ServeOptions { must_restore: args.allow_tune, ..ServeOptions::default() };
+    let options = ServeOptions { must_restore: args.allow_tune, lines: notices(), ..ServeOptions::default() };
     let Some(address) = &args.listen else {
         serve_stdio(agent, &options)?;
         return Ok(ExitCode::SUCCESS);

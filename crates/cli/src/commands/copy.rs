@@ -33,6 +33,7 @@ use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome, CopyPlan,
     CopyProven, CopyReport, CopyRoute, CopyTimes, Line, Record, Side,
 };
+use landspeed_report::live::print_if_room;
 use landspeed_report::{
     choice_lines, condition_lines, counted, encrypted_words, held_lines, host_setting_lines,
     host_setting_words, resent_words, safe,
@@ -268,7 +269,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         return verify::run(args, route, joined, (&what, &flow));
     }
     if let Some(tuned) = &plan.tuned {
-        eprintln!("{}", host_setting_words(tuned));
+        print_if_room(&format!("{}\n", host_setting_words(tuned)));
         if !tuned.is_empty() {
             stop.in_order("ending: all settings are restored first. Ctrl-C again ends at once");
         }

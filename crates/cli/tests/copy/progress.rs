@@ -1,11 +1,12 @@
 //! The progress of a copy, on a terminal and as JSON Lines.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
+use super::support::full_pipe;
 use super::support::terminal::Terminal;
 use super::*;
 
@@ -94,14 +95,32 @@ fn text_that_nobody_reads_stops_no_copy() {
     let hosts = TestHosts::new();
     fs::write(hosts.file("one"), "1").unwrap();
     let [from, to] = ["one", "dst"].map(|name| hosts.file(name).display().to_string());
-    let (_reader, mut full) = std::io::pipe().unwrap();
-    let room = rustix::pipe::fcntl_getpipe_size(&full).unwrap();
-    full.write_all(&vec![b'.'; room]).unwrap();
+    let (_reader, full) = full_pipe();
     let mut command = command(&hosts, &[&from, &to]);
     let mut run = command.stdout(Stdio::null()).stderr(full).spawn().expect("it runs");
     let ended = std::thread::spawn(move || run.wait().expect("a child"));
     assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
     assert!(ended.join().expect("no panic").success());
+}
+
+#[test]
+fn an_error_waits_for_a_reader_until_the_copy_is_done() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    fs::write(hosts.file("one"), "1").unwrap();
+    let [from, to, no_folder] =
+        ["one", "dst", "one/below"].map(|name| hosts.file(name).display().to_string());
+    let (mut reader, full) = full_pipe();
+    let mut command = command(&hosts, &["--data-dir", &no_folder, &from, &to]);
+    let mut run = command.stdout(Stdio::null()).stderr(full).spawn().expect("it runs");
+    // The pipe ends once no process may write to it.
+    drop(command);
+    assert!(within(Duration::from_secs(120), || hosts.file("dst").exists()), "it waits for the reader");
+    std::thread::sleep(Duration::from_secs(2));
+    let mut err = String::new();
+    reader.read_to_string(&mut err).expect("text");
+    assert!(run.wait().expect("a child").success(), "{err}");
+    assert!(err.contains("no record of this copy is kept: cannot keep a record in"), "{err}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) mod snapshot;
 pub(crate) mod terminal;
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -70,6 +70,14 @@ pub(crate) fn loads_controls() -> bool {
         skip(&err);
     }
     loads
+}
+
+/// Returns a pipe that takes no more until its reader has read.
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut full) = std::io::pipe().expect("a pipe");
+    let room = rustix::pipe::fcntl_getpipe_size(&full).expect("its size");
+    full.write_all(&vec![b'.'; room]).expect("it has room for these");
+    (reader, full)
 }
 
 /// A running `landspeed cc load`, killed on drop.

@@ -31,10 +31,7 @@ fn value(state: &KnobState) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn state(knob: &str, value: Option<&str>) -> KnobState {
-        KnobState { knob: knob.into(), value: value.map(str::to_owned), ..KnobState::default() }
-    }
+    use crate::host::test_hosts::state;
 
     #[test]
     fn a_change_has_both_values_and_the_times_of_both_readings() {

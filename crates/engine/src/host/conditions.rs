@@ -34,7 +34,7 @@ impl Host {
     }
 
     /// Reads the same from the links of the data path, and waits for it.
-    pub(super) fn read_conditions(&self) -> Result<Vec<KnobState>, Error> {
+    fn read_conditions(&self) -> Result<Vec<KnobState>, Error> {
         self.states_on_links(|device| Request::Conditions { device })
     }
 
@@ -46,7 +46,9 @@ impl Host {
             Ok(now) => now,
             Err(error) => return vec![self.not_read_again(&error)],
         };
-        changed_conditions(&self.found_conditions, &now)
+        [&self.states, &self.found_link]
+            .into_iter()
+            .flat_map(|before| changed_since_probe(before, &now))
             .filter(|(before, _)| before.knob != CARRIER_CHANGES)
             .map(|(before, after)| self.moved_line(before, after))
             .collect()
@@ -73,10 +75,29 @@ pub(crate) fn changed_conditions<'s>(
         .filter(|(before, after)| condition_of(before).is_some() || is_change_of_link(before, after))
 }
 
+/// Returns the same for `probed`, which a probe of the knobs has read. A probe reads no value outside a knob's domain, such as
+/// the MTU of loopback, and a reading of the conditions does: that is no change.
+pub(super) fn changed_since_probe<'s>(
+    probed: &'s [KnobState],
+    now: &'s [KnobState],
+) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
+    changed_conditions(probed, now)
+        .filter(|(before, after)| before.value.is_some() || !is_outside_domain(after))
+}
+
 /// Returns true for a state of the link whose values are both known. A link without a carrier has no speed.
 fn is_change_of_link(before: &KnobState, after: &KnobState) -> bool {
-    let is_of_link = [LINK_SPEED, CARRIER_CHANGES].contains(&before.knob.as_str());
-    is_of_link && before.value.is_some() && after.value.is_some()
+    is_of_link(before) && before.value.is_some() && after.value.is_some()
+}
+
+/// Returns true for what changes of a link without a setting.
+pub(super) fn is_of_link(state: &KnobState) -> bool {
+    [LINK_SPEED, CARRIER_CHANGES].contains(&state.knob.as_str())
+}
+
+fn is_outside_domain(state: &KnobState) -> bool {
+    let (Some(value), Ok(knob)) = (&state.value, knob::find(&state.knob)) else { return false };
+    knob.factor.domain.check(value).is_err()
 }
 
 /// Returns the values of the knobs that decide figures, by the name of their condition.

@@ -1,14 +1,18 @@
 //! How the knobs of a host differ from what they were.
 
+use std::collections::BTreeMap;
+
 use landspeed_knob as knob;
 use landspeed_record::KnobState;
 
-/// Returns each knob whose value in `now` differs from that in `before`, as it was and as it is. Both have the same knobs.
+/// Returns each knob that both have and whose value in `now` differs from that in `before`, as it was and as it is.
 pub(super) fn differences<'s>(
     before: &'s [KnobState],
     now: &'s [KnobState],
 ) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
-    before.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
+    let now: BTreeMap<&str, &KnobState> = now.iter().map(|state| (state.knob.as_str(), state)).collect();
+    let both = move |before: &'s KnobState| Some((before, *now.get(before.knob.as_str())?));
+    before.iter().filter_map(both).filter(|(before, after)| !reads_same(before, after))
 }
 
 /// Returns the value of a knob in words.

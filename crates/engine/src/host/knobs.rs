@@ -9,7 +9,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, KnobState, Settings};
 
 use super::Host;
-use super::conditions::conditions;
+use super::conditions::{conditions, is_of_link};
 use crate::Error;
 
 impl Host {
@@ -18,7 +18,13 @@ impl Host {
     /// # Errors
     /// Returns an error if the agent does not answer.
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
-        self.states_on_links(|device| Request::Knobs { device })
+        Ok(self.knobs_and_link()?.0)
+    }
+
+    /// Reads the knobs, and apart from them what changes of the link without a setting.
+    fn knobs_and_link(&self) -> Result<(Vec<KnobState>, Vec<KnobState>), Error> {
+        let states = self.states_on_links(|device| Request::Knobs { device })?;
+        Ok(states.into_iter().partition(|state| !is_of_link(state)))
     }
 
     /// Asks for the state of each link of the data path, by the request that `about` makes of its name.
@@ -76,10 +82,9 @@ impl Host {
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Probes the knobs, and reads the conditions. The values read become the current ones.
+    /// Probes the knobs, and reads what changes of the link without a setting. The values read become the current ones.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        self.states = self.knobs()?;
-        self.found_conditions = self.read_conditions()?;
+        (self.states, self.found_link) = self.knobs_and_link()?;
         self.applied = self.found();
         self.facts.conditions = conditions(&self.states);
         Ok(())

@@ -35,8 +35,8 @@ pub struct Host {
     /// The link that carries the acknowledgements; `None` if it is the link of the data.
     acks: Option<AckLink>,
     pub states: Vec<KnobState>,
-    /// The conditions as [`Host::begin`] read them; empty before that.
-    found_conditions: Vec<KnobState>,
+    /// What changes of the link without a setting, as [`Host::begin`] read it; empty before that.
+    found_link: Vec<KnobState>,
     session: Session,
     /// The command with which a user restores this host after it was lost and is reachable again.
     pub(crate) undo_command: String,
@@ -60,7 +60,7 @@ impl Host {
             device: String::new(),
             acks: None,
             states: Vec::new(),
-            found_conditions: Vec::new(),
+            found_link: Vec::new(),
             session,
             link_threads: None,
             applied: Settings::new(),
@@ -154,5 +154,7 @@ impl Host {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod test_hosts;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,12 @@
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
+use landspeed_agent::session::RequestHandler;
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 
-use super::conditions::conditions;
+use super::conditions::{changed_since_probe, conditions};
 use super::differences::reads_same;
+use super::test_hosts::{changing_host, host_of, state};
 use super::*;
 
 /// A host whose only knob, ring-rx, takes two seconds to restore.
@@ -40,19 +38,6 @@ impl RequestHandler for RingHost {
 /// Returns a [`RingHost`] whose calls take at most a second.
 fn ring_host() -> Host {
     host_of("slow", RingHost)
-}
-
-/// Returns a host of this name that answers by `handler`. Its calls take at most a second.
-fn host_of(name: &str, handler: impl RequestHandler + 'static) -> Host {
-    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
-    let options = Options { call: Nanos::secs(1), ..Options::default() };
-    let session = Session::over_socket(name, ours, &options).expect("a session");
-    Host::probe(session).expect("it answers")
-}
-
-fn state(knob: &str, value: Option<&str>) -> KnobState {
-    KnobState { knob: knob.into(), value: value.map(str::to_owned), ..KnobState::default() }
 }
 
 #[test]
@@ -110,28 +95,11 @@ fn a_link_that_renegotiated_has_another_speed_and_a_carrier_that_came_and_went()
     assert_eq!(changed(&link(None, "3"), &fast), [""; 0]);
 }
 
-/// A host whose link and whose setting are others after the first question for its conditions.
-struct RenegotiatingHost(AtomicBool);
-
-impl RequestHandler for RenegotiatingHost {
-    fn handle(&self, request: Request) -> Reply {
-        let values = match request {
-            Request::Probe {} => return Reply::Facts { facts: Box::default() },
-            Request::Conditions { .. } if self.0.swap(true, Ordering::Relaxed) => ["off", "1 Gb/s", "5"],
-            _ => ["on", "10 Gb/s", "3"],
-        };
-        let knobs = ["tso", "link-speed", "carrier-changes"];
-        let states = knobs.into_iter().zip(values).map(|(knob, value)| state(knob, Some(value))).collect();
-        Reply::Knobs { states }
-    }
-
-    fn gone(&self, _: &str) {}
-}
-
 #[test]
 fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
-    let mut host = host_of("a", RenegotiatingHost(AtomicBool::new(false)));
+    let mut host = changing_host("a", 2);
     host.begin().expect("it answers");
+    assert_eq!(host.found(), Settings::from([("tso".to_owned(), "on".to_owned())]), "a speed is no knob");
     assert_eq!(
         host.moved(),
         [
@@ -139,6 +107,24 @@ fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
             "a: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both",
         ]
     );
+}
+
+#[test]
+fn a_value_that_a_probe_does_not_read_has_not_changed() {
+    let mtu = |value: Option<&str>| [state("mtu", value)];
+    let changes =
+        |before: Option<&str>, now: Option<&str>| changed_since_probe(&mtu(before), &mtu(now)).count();
+    assert_eq!(changes(None, Some("65536")), 0, "the MTU of loopback");
+    assert_eq!(changes(Some("1500"), Some("65536")), 1);
+    assert_eq!(changes(None, Some("1500")), 1);
+}
+
+#[test]
+fn knobs_are_compared_by_their_names() {
+    let before = [state("tso", Some("on")), state("ring-rx", Some("256")), state("mtu", Some("1500"))];
+    let now = [state("mtu", Some("9000")), state("tso", Some("on"))];
+    let changed: Vec<_> = changed_conditions(&before, &now).collect();
+    assert_eq!(changed, [(&before[2], &now[0])]);
 }
 
 #[test]

@@ -81,8 +81,6 @@ pub(crate) struct FakeHost {
     fault: Option<(usize, HostFault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
-    /// True once its conditions were asked for. Its link then has another speed.
-    renegotiated: AtomicBool,
     socket: UnixStream,
 }
 
@@ -118,7 +116,6 @@ impl FakeHost {
             fault,
             failed: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            renegotiated: AtomicBool::new(false),
             socket: theirs.try_clone().expect("a second handle"),
         });
         let handler: Arc<dyn RequestHandler> = Arc::clone(&host) as Arc<dyn RequestHandler>;
@@ -188,10 +185,10 @@ impl FakeHost {
         self.found.iter().map(now).collect()
     }
 
-    fn conditions(&self) -> Vec<KnobState> {
-        let speed = if self.renegotiated.swap(true, Ordering::Relaxed) { "1 Gb/s" } else { "10 Gb/s" };
+    /// Returns the knobs, and the speed of the link. A run asks for its conditions at its end: the link then has another speed.
+    fn states_and_speed(&self, speed: &str) -> Reply {
         let link = KnobState { knob: LINK_SPEED.into(), value: Some(speed.into()), ..KnobState::default() };
-        [self.states(), vec![link]].concat()
+        Reply::Knobs { states: [self.states(), vec![link]].concat() }
     }
 
     fn run(&self, role: Role, port: u16, spec: &TrialSpec) -> Reply {
@@ -239,8 +236,8 @@ impl RequestHandler for FakeHost {
                 let own = link.addresses.iter().find(|own: &&IpAddr| own.is_ipv4() == to.is_ipv4());
                 Reply::Route { device: link.name.clone(), source: *own.expect("it has both"), local: false }
             }
-            Request::Knobs { .. } => Reply::Knobs { states: self.states() },
-            Request::Conditions { .. } => Reply::Knobs { states: self.conditions() },
+            Request::Knobs { .. } => self.states_and_speed("10 Gb/s"),
+            Request::Conditions { .. } => self.states_and_speed("1 Gb/s"),
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();

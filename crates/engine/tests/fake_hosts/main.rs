@@ -186,6 +186,7 @@ fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
         let count = |request: &str| asked["bert"].iter().filter(|one| **one == request).count();
         let others = usize::from(!is_for_copy);
         assert_eq!((count("knobs"), count("run")), (others, count("listen") + others), "{asked:?}");
+        assert_eq!(count("conditions"), 0, "the knobs have them: {asked:?}");
     }
 }
 

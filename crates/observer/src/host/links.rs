@@ -78,7 +78,7 @@ fn facts(
 
 /// Returns the index of the interface below a virtual one; `None` if there is none. netlink uses the same field for the
 /// other end of a veth pair, which is not below this interface.
-fn lower(link: &Link) -> Option<u32> {
+pub(super) fn lower(link: &Link) -> Option<u32> {
     let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
     link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
 }

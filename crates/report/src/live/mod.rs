@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 pub use grid::GridProgress;
 pub use intervals::IntervalLines;
 pub use progress_line::{ProgressLine, margin, over_the_line};
-pub use room::takes_more;
+pub use room::print_if_room;
 pub use state::clock;
 pub use top::top;
 

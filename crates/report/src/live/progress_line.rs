@@ -1,13 +1,12 @@
 //! A progress line that is redrawn in place.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::takes_more;
+use super::room::{print_if_room, takes_more};
 use crate::OutputCapabilities;
 use crate::block::plain;
 
@@ -71,7 +70,8 @@ impl ProgressLine {
         ProgressLine { shared, ticker }
     }
 
-    /// Prints a line that stays, above the progress line.
+    /// Prints a line that stays, above the progress line. It is left out where a reader has left no room for it: the run
+    /// goes on, and its results are in its report.
     pub fn say(&self, text: &str) {
         self.shared.write(&mut self.shared.now.lock(), &format!("{text}\n"));
     }
@@ -94,12 +94,8 @@ impl ProgressLineShared {
         }
     }
 
-    /// Draws the line again, or prints it into a log, unless a reader has left no room for it: the run goes on, and the
-    /// next line is newer.
+    /// Draws the line again, or prints it into a log.
     fn show(&self, now: &mut ProgressLineState) {
-        if !takes_more(&std::io::stderr()) {
-            return;
-        }
         if self.output.terminal { self.write(now, "") } else { self.log(now) }
     }
 
@@ -110,9 +106,11 @@ impl ProgressLineShared {
         }
     }
 
-    /// Writes `above` and the progress line below it in a single write.
+    /// Writes `above` and the progress line below it in a single write, unless a reader has left no room for it: the run
+    /// goes on, and the next line is newer.
     fn write(&self, now: &mut ProgressLineState, above: &str) {
-        if now.over {
+        // What is not written must not count as drawn.
+        if now.over || !takes_more(&std::io::stderr()) {
             return;
         }
         let text = match self.output.terminal {
@@ -126,9 +124,7 @@ impl ProgressLineShared {
             }
             false => above.to_owned(),
         };
-        let mut err = std::io::stderr().lock();
-        // The run continues even if its terminal is closed.
-        let _ = err.write_all(self.output.spell(&text).as_bytes()).and_then(|()| err.flush());
+        print_if_room(&self.output.spell(&text));
     }
 }
 
@@ -139,9 +135,8 @@ impl Drop for ProgressLine {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
-        let mut err = std::io::stderr();
-        if self.shared.output.terminal && takes_more(&err) {
-            let _ = err.write_all(CLEAR.as_bytes());
+        if self.shared.output.terminal {
+            print_if_room(CLEAR);
         }
     }
 }

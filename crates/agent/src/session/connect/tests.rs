@@ -64,14 +64,14 @@ fn hello() -> Hello {
 #[test]
 fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let agent = agent();
-    // This controller claims protocol 10 but accepts protocol 9, so the agent is the end that refuses. tests/child tests
+    // This controller claims protocol 11 but accepts protocol 10, so the agent is the end that refuses. tests/child tests
     // a refusal by the controller.
-    let newer = Hello { protocol: 10, landspeed: "2.0.0".to_owned(), ..hello() };
+    let newer = Hello { protocol: 11, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));
     let lines = agent.lines.lock().clone();
     let line =
-        "speaks protocol 10 (landspeed 2.0.0), this end protocol 9 (landspeed 0.1.0): update landspeed here";
+        "speaks protocol 11 (landspeed 2.0.0), this end protocol 10 (landspeed 0.1.0): update landspeed here";
     assert!(lines.iter().any(|l| l.ends_with(line)), "{lines:?}");
     assert_eq!(agent.end().1.len(), 1);
 }

@@ -20,7 +20,7 @@ use landspeed_simulator::study_run;
 
 use crate::command_line::command_line;
 use crate::data;
-use crate::failure::void;
+use crate::failure::{note, void};
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
 use crate::output::{agree, as_usage, can_agree, usage};
@@ -125,7 +125,7 @@ impl StudyJob {
             begin(study, head, &mut recorder)?;
         }
         if let Some(text) = &self.note {
-            eprintln!("landspeed: {text}");
+            note(text);
             recorder.line(&Line::Note { text: text.clone() })?;
         }
         Ok(recorder)

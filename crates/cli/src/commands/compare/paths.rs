@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use landspeed_engine::{FactorNames, LocalRunTimes, check_grid, here, run_here, vary};
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{Grid, GridCell, Header, PATIENCE, PathCost, RecordKind, RecordWriter, Workload};
+use landspeed_report::live::print_if_room;
 use landspeed_report::quoted;
 
 use super::args::{CompareArgs, ExchangeArg};
@@ -48,7 +49,7 @@ fn of_application(args: &CompareArgs, workload: Workload, stop: &StopRequest) ->
 /// Measures the costs of each path with landspeed's own exchanges.
 fn costs(args: &CompareArgs, options: &GridOptions<'_>, stop: &StopRequest) -> Result<Vec<PathCost>> {
     let means = |exchange: ExchangeArg| -> Result<Vec<f64>> {
-        eprintln!("{}:", exchange.application());
+        print_if_room(&format!("{}:\n", exchange.application()));
         let file = job(args, app::asked(exchange.application(), None)?, options)?.measure(options, stop)?;
         anyhow::ensure!(!stop.asked(), "ended before the paths' costs were known");
         let record = landspeed_record::read(&file)?;

@@ -15,6 +15,7 @@ use clap::Args;
 use landspeed_engine::{THIS_HOST, TimedCommand, timed};
 use landspeed_record::CopyConditions;
 use landspeed_record::units::Bytes;
+use landspeed_report::live::print_if_room;
 use serde::Deserialize;
 
 use super::place::places;
@@ -122,7 +123,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
         uncounted: None,
         conditions: CopyConditions::default(),
     };
-    eprintln!("{} -> {}: {}", report.source, report.target, content.words());
+    print_if_room(&format!("{} -> {}: {}\n", report.source, report.target, content.words()));
     let mut taker = TurnTaker {
         own: &own,
         to: &to,

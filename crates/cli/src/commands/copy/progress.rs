@@ -3,7 +3,6 @@
 mod lines;
 
 use std::cell::RefCell;
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use clap::{Args, ValueEnum};
 use landspeed_analysis::CopyFollower;
 use landspeed_engine::shown_place;
 use landspeed_record::{CopyCounts, CopyProgressFigures, CopyTimes};
-use landspeed_report::live::{ProgressLine, clock, margin, takes_more};
+use landspeed_report::live::{ProgressLine, clock, margin, print_if_room};
 use landspeed_report::{OutputCapabilities, copy_progress_line, safe};
 use parking_lot::Mutex;
 
@@ -51,10 +50,7 @@ impl ProgressArgs {
             return CopyProgressLine::Begin(CopyBeginning::of(places, target, is_relayed)).write();
         }
         let target = shown_place(&places.to, &safe(&String::from_utf8_lossy(target)));
-        let mut err = std::io::stderr();
-        if takes_more(&err) {
-            let _ = writeln!(err, "{} -> {target}", safe(&places.sources_shown()));
-        }
+        print_if_room(&format!("{} -> {target}\n", safe(&places.sources_shown())));
     }
 
     /// Begins to show the progress of what begins now.

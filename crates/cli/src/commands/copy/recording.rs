@@ -15,12 +15,11 @@ use landspeed_record::{
     Cell, CopyCounts, CopyEnd, CopyMoment, CopyPath, CopyPlan, CopyStages, CopyTimes, Header, Line,
     PathBytes, Record, RecordKind, RecordWriter, Settings, Side,
 };
-use landspeed_report::safe;
 
 use super::CopyPlaces;
 use crate::command_line::command_line;
 use crate::data;
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, warn};
 use crate::groups::DataArgs;
 
 /// The largest number of moments in a record.
@@ -49,7 +48,7 @@ impl RecordArgs {
         if !self.no_record
             && let Err(error) = self.write(record)
         {
-            eprintln!("landspeed: no record of this copy is kept: {}", safe(&in_one_line(&error)));
+            warn(&format!("no record of this copy is kept: {}", in_one_line(&error)));
         }
     }
 

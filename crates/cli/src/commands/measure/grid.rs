@@ -22,7 +22,7 @@ use super::MeasureArgs;
 use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
-use crate::failure::{StatusError, in_one_line, void};
+use crate::failure::{StatusError, in_one_line, note, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls};
 use crate::output::{agree, can_agree, usage};
@@ -222,7 +222,7 @@ fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result
         let why = format!("{said}; --anyway measures without a look at the machine");
         return Err(StatusError::new(Exit::TooNoisy, why).into());
     }
-    eprintln!("landspeed: {said}");
+    note(&said);
     Ok(())
 }
 

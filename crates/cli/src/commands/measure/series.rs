@@ -13,6 +13,7 @@ use landspeed_report::{DetailLevel, json, quoted};
 use super::grid::{GridJob, GridOptions};
 use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
+use crate::failure::note;
 use crate::groups::FormArgs;
 use crate::output::{present, usage};
 use crate::stop::StopRequest;
@@ -45,7 +46,7 @@ impl Series<'_> {
             if stop.asked() {
                 break;
             }
-            eprintln!("landspeed: occasion {} of {}", nth + 1, self.count);
+            note(&format!("occasion {} of {}", nth + 1, self.count));
             let grid = Grid { seed: self.grid.seed + nth, ..self.grid.clone() };
             let file = GridJob::of(grid, self.words.clone(), options)?.measure(options, stop);
             let file = file.inspect_err(|_| self.tell(&files))?;

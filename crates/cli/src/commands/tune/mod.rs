@@ -5,7 +5,6 @@ mod land_speed_record;
 mod shown;
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,7 +14,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{RecordKind, RecordWriter, Side, TuneSummary};
-use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
+use landspeed_report::live::{TuneProgress, print_if_room};
+use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, safe};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Transport, find};
 
@@ -136,7 +136,9 @@ fn introduce(group: &HostGroup, plan: &TunePlan, options: &TuneOptions, args: &T
         text += &plan_text(plan, options, OutputCapabilities::stderr());
     }
     if options.in_lab || args.yes {
-        let _ = write!(std::io::stderr(), "{}", OutputCapabilities::stderr().spell(&text));
+        for line in OutputCapabilities::stderr().spell(&text).split_inclusive('\n') {
+            print_if_room(line);
+        }
         return Ok(());
     }
     agree(&format!(

@@ -1,61 +1,10 @@
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use landspeed_agent::session::{
-    Options, Reply, Request, RequestHandler, ServeOptions, Session, SessionKey, serve_socket,
-};
+use landspeed_agent::session::SessionKey;
 
 use super::*;
+use crate::PathOptions;
 use crate::addresses::AddressCandidate;
+use crate::host::test_hosts::{SILENCE, changing_host, changing_host_with};
 use crate::pair::DataPath;
-use crate::{Host, PathOptions};
-
-/// How long a host takes for an answer that is not to come in time.
-const SILENCE: Duration = Duration::from_secs(60);
-
-/// A host whose only setting and whose link are others after the first question for them.
-struct ChangingHost {
-    name: &'static str,
-    /// The number of questions for its conditions that it answers in time.
-    answers: usize,
-    asked: AtomicUsize,
-}
-
-impl RequestHandler for ChangingHost {
-    fn handle(&self, request: Request) -> Reply {
-        if matches!(request, Request::Probe {}) {
-            return Reply::Facts { facts: Box::default() };
-        }
-        let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        if number >= self.answers {
-            std::thread::sleep(SILENCE);
-        }
-        let values = if number == 0 { ["on", "10 Gb/s", "3"] } else { ["off", "1 Gb/s", "5"] };
-        let state = |(knob, value): (&str, &str)| KnobState {
-            knob: knob.into(),
-            value: Some(value.into()),
-            ..KnobState::default()
-        };
-        let knobs = ["tso", "link-speed", "carrier-changes"];
-        let buffers = match self.name {
-            "a" => ["4096 16384 2097152", "4096 131072 4194304"],
-            _ => ["4096 16384 8388608", "4096 131072 16777216"],
-        };
-        let buffers = ["tcp-wmem", "tcp-rmem"].into_iter().zip(buffers);
-        Reply::Knobs { states: knobs.into_iter().zip(values).chain(buffers).map(state).collect() }
-    }
-
-    fn gone(&self, _: &str) {}
-}
-
-fn host(name: &'static str, answers: usize) -> Host {
-    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    let handler = ChangingHost { name, answers, asked: AtomicUsize::new(0) };
-    std::thread::spawn(move || serve_socket(theirs, Arc::new(handler), &ServeOptions::default()));
-    let session = Session::over_socket(name, ours, &Options::default()).expect("a session");
-    Host::probe(session).expect("it answers")
-}
 
 fn path() -> DataPath {
     let key = SessionKey::random();
@@ -88,7 +37,7 @@ fn a_long_copy_asks_more_and_more_seldom() {
 
 #[test]
 fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
-    let [a, b] = ["a", "b"].map(|name| host(name, usize::MAX));
+    let [a, b] = ["a", "b"].map(|name| changing_host(name, usize::MAX));
     let path = path();
     let pair = path.between([&a, &b]);
     // The source is the second host, and side A of the record.
@@ -119,7 +68,7 @@ fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
 
 #[test]
 fn a_host_that_does_not_answer_again_is_named_and_waited_for_briefly() {
-    let [a, b] = [("a", usize::MAX), ("b", 1)].map(|(name, answers)| host(name, answers));
+    let [a, b] = [("a", usize::MAX), ("b", 1)].map(|(name, answers)| changing_host(name, answers));
     let path = path();
     let pair = path.between([&a, &b]);
     let mut hosts = CopyHosts::ask(&pair, Side::A);
@@ -135,7 +84,16 @@ fn a_host_that_does_not_answer_again_is_named_and_waited_for_briefly() {
 
 #[test]
 fn the_source_s_send_buffer_and_the_target_s_receive_buffer_bound_the_windows_of_flows() {
-    let [a, b] = ["a", "b"].map(|name| host(name, usize::MAX));
+    let a = changing_host_with(
+        "a",
+        usize::MAX,
+        [("tcp-wmem", "4096 16384 2097152"), ("tcp-rmem", "4096 131072 4194304")],
+    );
+    let b = changing_host_with(
+        "b",
+        usize::MAX,
+        [("tcp-wmem", "4096 16384 8388608"), ("tcp-rmem", "4096 131072 16777216")],
+    );
     let path = path();
     let pair = path.between([&a, &b]);
     let mut hosts = CopyHosts::ask(&pair, Side::B);

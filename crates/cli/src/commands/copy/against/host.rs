@@ -12,7 +12,7 @@ use landspeed_engine::{CPU_TICK, THIS_HOST, timed};
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Bytes, CpuNanos, quoted};
 
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, warn};
 use crate::output::usage;
 
 /// The line that comes before the answer of a script. A login shell may print something first.
@@ -223,9 +223,9 @@ impl<'h> ThrowAway<'h> {
 impl Drop for ThrowAway<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.remove(&self.path, "true") {
-            let (place, error) = (self.host.place(&self.path), landspeed_report::safe(&in_one_line(&error)));
-            // A terminal may be closed, and a panic here would leave the other folder too.
-            let _ = writeln!(std::io::stderr(), "landspeed: {place} is left, remove it: {error}");
+            let place = self.host.place(&self.path);
+            // The other folder is removed next, so this must neither wait for a reader nor panic.
+            warn(&format!("{place} is left, remove it: {}", in_one_line(&error)));
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The progress of a copy or a comparison as JSON Lines.
 
-use std::io::Write;
-
 use landspeed_record::{CopyProgressFigures, PathBytes};
-use landspeed_report::live::takes_more;
+use landspeed_report::live::print_if_room;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,11 +23,8 @@ pub(crate) enum CopyProgressLine {
 impl CopyProgressLine {
     /// Writes the line, unless a reader has left no room for it: the copy goes on, and the next line has newer figures.
     pub(super) fn write(&self) {
-        let mut err = std::io::stderr();
-        if takes_more(&err)
-            && let Ok(json) = serde_json::to_string(self)
-        {
-            let _ = err.write_all((in_ascii(&json) + "\n").as_bytes());
+        if let Ok(json) = serde_json::to_string(self) {
+            print_if_room(&(in_ascii(&json) + "\n"));
         }
     }
 }
