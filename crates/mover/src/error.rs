@@ -8,7 +8,7 @@ pub enum Error {
     /// A data flow broke.
     #[error("a data flow broke: {0}")]
     Flow(#[source] io::Error),
-    /// Nothing was heard of the other end.
+    /// The other end was silent for too long.
     #[error(
         "a data flow broke, and nothing was heard on it for {waited}: the same command goes on from there; --patience \
          waits longer"
@@ -31,7 +31,7 @@ pub enum Error {
     /// The other end sent what no honest end sends.
     #[error("the other end broke the protocol of a copy: {0}")]
     Protocol(&'static str),
-    /// The other end speaks another version of what the ends of a copy say to each other.
+    /// The other end speaks another version of the protocol.
     #[error(
         "the other end copies in version {theirs}, and this one in version {own}: use one landspeed on both hosts"
     )]
@@ -73,15 +73,15 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// What only the target has is to be removed, and a source is no folder.
+    /// `--delete` was given, and a source is no folder.
     #[error("--delete needs folders: a source is a file or a link; name the folder that it is in")]
     NoFolderToMirror,
-    /// What only the target has is to be removed, and the entries of several folders land in one.
+    /// `--delete` was given, and the entries of several folders land in one.
     #[error(
         "--delete takes one folder whose entries land in the target's own: copy the others by commands of their own"
     )]
     SeveralToMirror,
-    /// What only the target has is to be removed, and only some names are copied.
+    /// `--delete` was given, and only some names are copied.
     #[error("--delete needs whole folders: leave --files-from out")]
     NamesToMirror,
     /// The controller asked to end the copy.
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_of_the_system_is_told_with_its_remedy() {
+    fn a_refusal_of_the_system_is_reported_with_its_remedy() {
         let at = std::path::Path::new("/mnt/a");
-        let told =
+        let text =
             |operation, errno| Error::at(at, operation)(io::Error::from_raw_os_error(errno)).to_string();
         for (operation, errno, remedy) in [
             ("create it", libc::ENOENT, "create the folder above it first"),
@@ -140,10 +140,10 @@ mod tests {
             ("open it", libc::EXDEV, "leads out of the folder"),
             ("open it", libc::ENOSYS, "Linux has since 5.6"),
         ] {
-            let told = told(operation, errno);
+            let text = text(operation, errno);
             let begins = format!("/mnt/a: cannot {operation}: ");
-            assert!(told.starts_with(&begins) && told.contains(remedy), "{told}");
+            assert!(text.starts_with(&begins) && text.contains(remedy), "{text}");
         }
-        assert!(told("read it", libc::EIO).ends_with("(os error 5)"));
+        assert!(text("read it", libc::EIO).ends_with("(os error 5)"));
     }
 }

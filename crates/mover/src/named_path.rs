@@ -1,5 +1,5 @@
-//! Paths that a user names. Where the controller is not the user's own session, they lead out of no folder that the agent was
-//! started with.
+//! Paths that a user names. Where the controller is not the user's own session, they do not lead out of the folders
+//! that the agent was started with.
 
 use std::ffi::OsStr;
 use std::io;

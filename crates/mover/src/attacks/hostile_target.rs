@@ -86,7 +86,7 @@ fn what_was_not_offered_is_not_sent() {
     assert!(content == all, "{} bytes in place of {}", content.len(), all.len());
 }
 
-/// What no honest target says ends the copy.
+/// A message that no honest target sends ends the copy.
 #[test]
 fn what_a_source_did_not_say_is_not_taken() {
     let world = World::new();
@@ -134,7 +134,7 @@ fn a_flood_of_answers_does_no_harm() {
 
 /// The source puts failures into words, and the target may send any number.
 #[test]
-fn any_failure_can_be_told() {
+fn any_failure_can_be_reported() {
     let world = World::new();
     source(&world);
     for errno in [i32::MIN, -1, 9_999, i32::MAX] {

@@ -1,8 +1,8 @@
 //! Both ends of a comparison: the source asks what the target has of its entries. Neither end changes anything.
 //!
-//! Each flow carries one question at a time, and its answer: how do these entries differ? Where content is compared, both
-//! ends read pieces of a file at the same time, the source sends its digests, and the target says whether they are those
-//! of its own. So no digest leaves the target, and it keeps nothing else between two questions.
+//! Each flow carries one question at a time, and its answer: how do these entries differ? Where content is compared,
+//! both ends read pieces of a file at the same time, the source sends its digests, and the target says whether they are
+//! those of its own. So no digest leaves the target, and the target keeps no state between two questions.
 
 #[cfg(test)]
 mod fuzz;

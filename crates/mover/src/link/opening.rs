@@ -22,8 +22,8 @@ pub struct Flows {
 /// The number of the first link that begins with a flow of another transport. A copy has fewer flows.
 pub(crate) const FIRST_OTHER: u32 = 1 << 16;
 
-/// Flows of another transport beside those of a copy that goes on. Each is of a link of its own. One that does not
-/// open or that breaks leaves its place to a flow of the copy's own transport.
+/// Flows of another transport beside those of a running copy. Each has a link of its own. A flow of the copy's own
+/// transport replaces one that does not open or that breaks.
 pub struct OtherFlows {
     /// The name of the transport, as settings of a copy have it.
     pub transport: String,

@@ -1,4 +1,4 @@
-//! What a copy keeps of an entry beside its name and its content (docs/decisions/0078-what-a-copy-keeps.md).
+//! The metadata that a copy keeps of an entry (docs/decisions/0078-what-a-copy-keeps.md).
 //!
 //! | module | content |
 //! |---|---|
@@ -42,7 +42,7 @@ pub(crate) use room::{AttributeRoom, HeldRoom};
 pub(crate) const SPECIAL_BITS: u32 = 0o7000;
 /// All bits of a mode that a copy knows.
 pub(crate) const MODE_BITS: u32 = 0o7777;
-/// The operation of which [`check`] tells.
+/// The operation in the error of [`check`].
 pub(crate) const LOOK: &str = "reach extended attributes by it";
 /// The folder by which the attributes of an entry are reached that is not open.
 const DESCRIPTORS: &str = "/proc/self/fd";

@@ -102,7 +102,7 @@ fn attributes_are_read_of_an_open_entry_and_by_name_and_links_are_not_followed()
     assert!(read(&Place::named(folder.as_fd(), b"none"), |_| true).is_err());
 }
 
-/// A source that says of one entry, on two flows at once, that it is a FIFO and a link, sets no mode outside of the target.
+/// A source that offers one entry as a FIFO and as a link, on two flows at once, sets no mode outside of the target.
 #[test]
 fn a_mode_is_not_set_through_a_link() {
     let all = tempfile::tempdir().unwrap();
@@ -141,9 +141,9 @@ fn an_owner_is_set_before_what_it_takes_away() {
     keeper.set_new(&Place::Open(file.as_fd()), &offered);
     let seen = file.metadata().unwrap();
     assert_eq!((seen.uid(), seen.gid(), seen.mtime()), (1234, 1235, 5));
-    let lost: BTreeSet<CopyLossKind> = keeper.lost().iter().map(|lost| lost.told().kind).collect();
+    let lost: BTreeSet<CopyLossKind> = keeper.lost().iter().map(|lost| lost.reported().kind).collect();
     if !lost.is_empty() {
-        // The file system lacks some. What it takes is set all the same.
+        // The file system lacks some. What it takes is set anyway.
         return assert!(
             lost.is_subset(&BTreeSet::from([CopyLossKind::Xattrs, CopyLossKind::Acls])),
             "{lost:?}"
@@ -276,7 +276,7 @@ fn what_was_not_taken_is_counted_by_entry() {
         offered.name = RelativeName::parse(name).expect("a name");
         keeper.set_new(&Place::Open(pipe.as_fd()), &offered);
     }
-    let lost: Vec<_> = keeper.lost().iter().map(LostKind::told).collect();
+    let lost: Vec<_> = keeper.lost().iter().map(LostKind::reported).collect();
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert_eq!((lost[0].kind, lost[0].entries), (CopyLossKind::Xattrs, 2), "{lost:?}");
     assert_eq!(lost[0].name_hex.0, b"first");

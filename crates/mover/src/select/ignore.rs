@@ -14,7 +14,7 @@ pub struct IgnoreRules(Vec<Rule>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     glob: Glob,
-    /// True for what is copied all the same: the line began with '!'.
+    /// True for entries that are copied after all: the line began with '!'.
     is_exception: bool,
     /// True if the rule is about folders alone: the line ended with '/'.
     only_folders: bool,

@@ -106,7 +106,7 @@ fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {
     assert!(waited.iter().all(|waited| *waited > Nanos(0)), "{times:?}");
 }
 
-/// The source says that it has nothing more for a flow, and may have something all the same.
+/// The source says that it has nothing more for a flow, but may have something later.
 #[test]
 fn a_thread_for_which_nothing_is_left_is_idle_until_something_comes() {
     let waited = |something_comes: bool| {
@@ -116,7 +116,7 @@ fn a_thread_for_which_nothing_is_left_is_idle_until_something_comes() {
         if something_comes {
             enter(CopyStage::Metadata);
         }
-        // A sign of life comes first, and then a message.
+        // A keep-alive comes first, and then a message.
         for _ in 0..2 {
             enter(CopyStage::Receive);
             thread::sleep(PAUSE);

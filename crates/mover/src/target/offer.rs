@@ -1,4 +1,4 @@
-//! Answers what the target has of an offered entry, and makes folders and symbolic links.
+//! Answers what the target has of an offered entry, and creates folders and symbolic links.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -57,7 +57,7 @@ impl Receiving {
         }
         match there {
             _ if *name == RelativeName::root() => self.root_is_offered.store(true, Ordering::Release),
-            // What cannot be put into it fails for itself.
+            // An entry that cannot be put into it fails by itself.
             Some(there) if self.keeper.is_shut(&there) => drop(self.let_in(name)),
             _ => {}
         }
@@ -142,8 +142,8 @@ impl Receiving {
         self.may_stay(offered, size, there) && FileIdentity::of(there).modified == offered.modified
     }
 
-    /// Returns what is in the place of an offered file; a failure if that has another name, which the file system takes for
-    /// the same.
+    /// Returns the entry that exists under the name of an offered file; a failure if its name differs, and only the
+    /// file system treats both as the same.
     fn in_its_place(&self, offered: &OfferedEntry, last: &mut LastFolder) -> Result<Option<Stat>, Failure> {
         if self.fresh.hold(&offered.name) {
             return Ok(None);

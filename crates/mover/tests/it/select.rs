@@ -128,7 +128,7 @@ fn an_empty_source_deletes_nothing_unless_a_bound_is_given() {
 
 /// More entries in one folder than one message tells, and more folders.
 #[test]
-fn folders_are_told_in_parts() {
+fn folders_are_listed_in_parts() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make(from.path(), &[b"one"]);
     (0..700).for_each(|n| fs::create_dir_all(from.path().join(format!("folders/{n}"))).unwrap());
@@ -200,7 +200,7 @@ fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {
     fs::set_permissions(from.path().join("shut"), PermissionsExt::from_mode(0o700)).unwrap();
 }
 
-/// The target has a link in the place of a folder of the source.
+/// The target has a link where the source has a folder.
 #[test]
 fn a_link_in_the_place_of_a_folder_leads_nowhere() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -94,7 +94,7 @@ fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
 /// What a folder had in its place was no extra when extras were counted.
 #[test]
 fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
-    for (most, is_told) in [(None, false), (Some(9), true)] {
+    for (most, removes) in [(None, false), (Some(9), true)] {
         let mut plan = Plan::new().removing(Some(Removal { most }));
         plan.walked();
         drive(&mut plan);
@@ -105,7 +105,7 @@ fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
         assert_eq!(plan.step(), NextStep::Wait);
         plan.add_empty(4, Vec::new());
         let next = plan.step();
-        assert_eq!(matches!(next, NextStep::Work(Work::Names { removes: true, .. })), is_told, "{next:?}");
+        assert_eq!(matches!(next, NextStep::Work(Work::Names { removes: true, .. })), removes, "{next:?}");
     }
 }
 

@@ -92,7 +92,7 @@ fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
     target.commit_all(&queue);
     let failed = EntryOutcome::Failed(Failure { operation: Operation::Install, errno: libc::EISDIR });
     let outcomes = vec![(1, EntryOutcome::Installed), (2, failed)];
-    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(sent(&link), [ToSource::Outcomes(outcomes)]);
     assert_eq!(std::fs::read(folder.path().join("new/f")).unwrap(), b"x");
     assert!(folder.path().join("new/d").is_dir());
 }
@@ -145,7 +145,7 @@ fn takes_what_it_lacks(mode: u32) {
         drop(commits);
         target.commit_all(&queue);
         assert_eq!(target.complete_folder(&shut), Answer::Unchanged);
-        told(&link)
+        sent(&link)
     });
     assert_eq!(seen, [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o555);
