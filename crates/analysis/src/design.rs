@@ -7,7 +7,7 @@ use landspeed_record::{GridEndReason, Line};
 
 /// Decides which trials a run makes, in which order, and when it ends.
 ///
-/// A designer that measures two congestion controls by turns, in three blocks:
+/// A designer that measures two congestion controls alternately, in three blocks:
 ///
 /// ```
 /// use landspeed_analysis::Designer;

@@ -79,7 +79,7 @@ impl BlockSeries {
     }
 
     /// Returns the mean difference, over all blocks, between the shares of processor time that the candidate's and the
-    /// incumbent's trials lost in the way `way`; `None` for too few blocks.
+    /// incumbent's trials lost to `way`; `None` for too few blocks.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> Option<MeanLogRatio> {
         MeanLogRatio::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }

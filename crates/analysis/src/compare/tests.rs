@@ -109,9 +109,9 @@ fn what_disturbed_a_run_is_a_note() {
         ..run(&study, &study.contests[0], repeat, |_, _| KILOBIT)
     };
     let report = compare(&record(&study, (0..10).map(disturbed).collect()), "").unwrap();
-    let told: Vec<&String> = report.notes.iter().filter(|note| note.contains("disturbed")).collect();
-    assert!(told[1].starts_with("reno, repeat 2 was disturbed: the hypervisor took"), "{told:?}");
-    assert!(told.len() == 9 && told[8].starts_with("2 more runs"), "{told:?}");
+    let lines: Vec<&String> = report.notes.iter().filter(|note| note.contains("disturbed")).collect();
+    assert!(lines[1].starts_with("reno, repeat 2 was disturbed: the hypervisor took"), "{lines:?}");
+    assert!(lines.len() == 9 && lines[8].starts_with("2 more runs"), "{lines:?}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_simulated_study_says_that_it_counts_no_processor_time() {
 }
 
 #[test]
-fn nothing_scaled_stands_beside_the_papers_values() {
+fn no_scaled_value_is_compared_with_the_papers() {
     let full = of_the_paper(1.0, 2, &["reno"]);
     let mean = full.paper.iter().find(|value| value.figure == "mean_bps").unwrap();
     assert_eq!(mean.paper, 248e6);
@@ -275,13 +275,13 @@ fn nothing_scaled_stands_beside_the_papers_values() {
     assert!(scaled.paper.is_empty());
     assert!(scaled.notes.iter().any(|note| note.contains("not at full size")), "{:?}", scaled.notes);
     let value = scaled.findings.iter().find(|f| f.claim.contains("by up to 25 %")).unwrap();
-    assert!(value.reproduces.is_none() && value.evidence.contains("nothing of this study"), "{value:?}");
+    assert!(value.reproduces.is_none() && value.evidence.contains("not comparable"), "{value:?}");
     let mut other = Study::paper();
     other.path.rtt_ns = Nanos::millis(80);
     assert!(paper::why_not_beside(&other).is_some_and(|why| why.contains("80 ms")));
     other.path.rtt_ns = Nanos::millis(178);
     assert_eq!(paper::why_not_beside(&other), None);
-    // A scene is the paper's path as far as the paper tells, whatever its rate.
+    // A scene is the paper's path as far as the paper describes it, whatever its rate.
     other.path.rate_bps = BitRate(622e6);
     assert!(paper::why_not_beside(&other).is_some());
     other.scene = Some("2004".into());

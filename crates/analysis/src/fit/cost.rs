@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_sampled_is_nothing_said() {
+    fn without_samples_there_is_no_cost() {
         assert!(cost_figures(&CostProfile::default(), 1.0, Bytes(1), 1).is_empty());
         assert!(cost_figures(&profile(&[(CostClass::Copy, 0)], 9), 1.0, Bytes(1), 1).is_empty());
     }

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_without_arrivals_costs_nothing_that_can_be_said() {
+    fn a_trial_without_arrivals_has_no_cost() {
         let [a, mut b] = ends();
         b.received_bytes = Bytes(0);
         let facts = host("x");

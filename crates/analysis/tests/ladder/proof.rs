@@ -169,7 +169,7 @@ fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
         scaled(if trial.arm == Arm::Candidate && trial.at < 40 { 1.3 } else { 1.0 })
     });
     let step = run.step("k");
-    assert_eq!(step.answer, StepAnswer::Helps, "it cannot be told while it lasts");
+    assert_eq!(step.answer, StepAnswer::Helps, "it cannot be noticed while it lasts");
     assert!(!step.kept || step.confirmed == Some(false), "{step:?}");
 }
 

@@ -134,7 +134,7 @@ fn a_kept_placebo_voids_the_run_loudly() {
 }
 
 #[test]
-fn skips_failures_and_no_room_are_told_apart() {
+fn skips_failures_and_no_room_are_distinguished() {
     let skip = |knob: &str, cannot_matter| Candidate {
         skip: Some("veth has no rings".into()),
         cannot_matter,
@@ -156,7 +156,7 @@ fn skips_failures_and_no_room_are_told_apart() {
 }
 
 #[test]
-fn a_block_that_stands_out_is_discarded_and_said() {
+fn a_block_that_stands_out_is_discarded_and_reported() {
     let mut world = worth(|c| if on(c, "k") { 1.5 } else { 1.0 });
     let run = drive(vec![candidate("k", "on", 2)], LadderRules::default(), |trial| TrialFigures {
         steal: if trial.at == 6 { 0.1 } else { 0.0 },
@@ -168,7 +168,7 @@ fn a_block_that_stands_out_is_discarded_and_said() {
 }
 
 #[test]
-fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
+fn where_neighbours_always_take_a_third_steps_are_still_decided() {
     let world = |c: &Cell| if on(c, "k") { [1.5, 1.5, 1.0, 0.3] } else { [1.0, 1.0, 1.0, 0.3] };
     let run = drive(vec![candidate("k", "on", 1)], LadderRules::default(), noisy(world));
     let step = run.step("k");

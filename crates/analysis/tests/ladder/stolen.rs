@@ -124,7 +124,7 @@ fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
 }
 
 #[test]
-fn what_a_busy_host_costs_is_said_once_and_early() {
+fn the_cost_of_a_busy_host_is_reported_once_and_early() {
     let run = drive(|trial, dice| {
         let share = bursty(trial, dice);
         hit(1.0, share, 1.5, dice)
