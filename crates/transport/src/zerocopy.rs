@@ -152,9 +152,9 @@ impl<'a> ZeroCopySends<'a> {
             let slots = self.slots.free(count);
             let slots = &slots[..count as usize];
             match call(slots) {
-                Ok((taken, told)) => {
+                Ok((taken, answer)) => {
                     self.keep(&slots[..taken]);
-                    return Ok(told);
+                    return Ok(answer);
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.make_room()?,
                 Err(error) => {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_one_notification_it_says_what_limits_it() {
+    fn without_room_for_one_notification_the_error_names_the_limit() {
         let (socket, numbers) = (udp(), AtomicU32::new(0));
         let mut zerocopy_sends = ZeroCopySends::new(&socket, &numbers, SLOTS);
         let full =

@@ -88,8 +88,8 @@ mod tests {
     fn what_cannot_be_a_datagram_is_refused_with_what_can() {
         assert_eq!(can_run(&crate::settings::defaults(&super::super::UdpTransport)), Ok(()));
         for size in ["1", "15", "65508", "131072"] {
-            let told = refusal(size, "131072", "plain");
-            assert!(told.contains("16") && told.contains("65507"), "{told}");
+            let text = refusal(size, "131072", "plain");
+            assert!(text.contains("16") && text.contains("65507"), "{text}");
         }
         assert!(refusal("1472", "1000", "plain").starts_with("read-size"));
         assert!(refusal("1472", "2048", "gro").starts_with("read-size"));

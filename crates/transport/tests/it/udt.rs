@@ -125,7 +125,7 @@ fn strangers_are_counted_and_get_no_more_than_they_sent() {
     let came = look(listener.as_mut(), 6);
     assert!(matches!(came, Err(Error::NobodyCame { .. })));
     assert_eq!(listener.strangers(), 6);
-    assert!(stranger.recv(&mut [0; 64]).is_err(), "nothing was said to them");
+    assert!(stranger.recv(&mut [0; 64]).is_err(), "they get no answer");
     pair_through(listener.as_mut(), port.address(), &settings(&[]));
 }
 
