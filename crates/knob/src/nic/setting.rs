@@ -104,7 +104,7 @@ impl EthtoolSetting {
                 let group = called(self.group);
                 Err(Error::Unavailable(format!("the driver of {device} reports {group} and cannot set them")))
             }
-            // Without root, the kernel does not say what the driver can do.
+            // Without root, the kernel does not report the driver's limits.
             _ => self.takes(&settings, &driver.name(device), device),
         }
     }
@@ -159,7 +159,7 @@ impl EthtoolSetting {
         if self.most.and_then(|most| settings.get(most)) == Some(&0) {
             return Err(Error::Unavailable(format!("{device} has no {}", self.field)));
         }
-        // Drivers such as e1000e and igb then take what the other end agrees to, whatever is written.
+        // Drivers such as e1000e and igb then use the value that the other end negotiates, not the written one.
         if self.group == SettingGroup::Pause && settings.get("autoneg") == Some(&1) {
             return Err(Error::Unavailable(format!(
                 "the ends of the link negotiate pause frames; `ethtool -A {device} autoneg off` ends that"
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_the_driver_refuses_is_told_from_other_failures() {
+    fn a_value_that_the_driver_refuses_differs_from_other_failures() {
         let setting = EthtoolSetting::new("tx-usecs", SettingGroup::Coalesce, "tx-usecs");
         let said = |errno: i32, detail: Option<&str>| {
             let (operation, source) = ("set coalesce".to_owned(), std::io::Error::from_raw_os_error(errno));

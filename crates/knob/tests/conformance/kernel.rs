@@ -61,7 +61,7 @@ fn features_that_differ_go_back_as_they_were() {
 }
 
 #[test]
-fn a_probe_says_why_not() {
+fn a_probe_gives_the_reason() {
     in_namespace(|target| {
         let states = probe(target);
         assert_eq!(states.len(), all().count(), "every knob has its line");

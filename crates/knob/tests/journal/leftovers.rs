@@ -32,7 +32,7 @@ fn with_header(line: &str) -> String {
 }
 
 #[test]
-fn a_run_that_died_before_its_first_turn_blocks_nobody() {
+fn a_run_that_died_before_its_first_turn_blocks_no_other() {
     let Some(host) = TestHost::try_new() else { return };
     for text in [HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
         plant(&host, text);
@@ -99,7 +99,7 @@ fn hostile_lines_are_refused_and_the_others_restored() {
 }
 
 #[test]
-fn another_boot_is_told_and_not_written() {
+fn a_journal_of_another_boot_is_reported_and_not_applied() {
     let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}"#;
@@ -219,7 +219,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     assert!(shown.contains(&"  sack is 1, was 0".to_owned()), "{shown:?}");
     assert!(shown.iter().any(|line| line.contains("line 4 is not understood")), "{shown:?}");
     assert_same(&host.picture(), &before, "nothing is changed");
-    // However often it runs, undo restores what it can, keeps the rest in the journal, and says what is left to do.
+    // However often it runs, undo restores what it can, keeps the rest in the journal, and reports the remaining work.
     for _ in 0..2 {
         let report = host.undo();
         assert!(!report.clean && report.lines.last().unwrap().contains("undo --forget"), "{report:?}");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_tells_less_and_that_is_said() {
+    fn missing_fields_of_an_older_kernel_are_noted() {
         let bytes = numbered();
         let old = tcp(&bytes[..offset_of!(TcpInfo, snd_wnd) + 4]);
         assert_eq!((old.peer_window_bytes, old.receive_window_bytes), (Bytes(57), None));

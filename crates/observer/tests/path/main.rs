@@ -196,7 +196,7 @@ fn datagrams_are_followed_to_their_reader() {
 
 /// The kernel wakes the reader only for the first datagram, but the waiting times of the others are measured too.
 #[test]
-fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
+fn datagrams_that_wait_in_a_queue_are_seen() {
     let Some(lab) = TestLab::new() else { return };
     let (writer, reader, to) = datagrams(&lab);
     let own = reader.try_clone().expect("dup");
