@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_nothing_say_nothing() {
+    fn totals_of_zero_give_no_answer() {
         let none = ArmTotals { gained: 0.0, spent: 0.0 };
         assert_eq!(guard_sums(&[[none, none]; 8], 0.1, 0.95).0, GuardVerdict::Unclear);
         assert_eq!(guard_sums(&[], 0.1, 0.95).0, GuardVerdict::Unclear);

@@ -97,7 +97,7 @@ impl StepDesign {
     }
 
     /// Returns the design with at most `max_blocks` blocks, but never fewer than the 4 after which a step is first
-    /// judged. Only what is no block of the step may decide how many these are.
+    /// judged. The number must not depend on the step's own blocks.
     #[must_use]
     pub fn within(self, max_blocks: u32) -> Self {
         let blocks = max_blocks.clamp(FIRST_LOOK, self.max_blocks());

@@ -1,5 +1,5 @@
-//! Traffic of others: packets that share the line's queue with the flows and answer to nothing. It is open loop: a
-//! source sends what its law says, whatever is lost.
+//! Cross traffic: packets that share the line's queue with the flows and do not react to losses. It is open loop: a
+//! source follows its law, whatever is lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,7 +94,7 @@ fn share_on(on: &DurationLaw, off: &DurationLaw) -> f64 {
     on.mean_ns.0 as f64 / (on.mean_ns.0 + off.mean_ns.0) as f64
 }
 
-/// On-off sources of a mix. Each is on or off for itself.
+/// On-off sources of a mix. Each is on or off independently.
 const SOURCES: u64 = 8;
 /// The tail of the times of on-off sources, as Willinger and others (1997) found it in the lengths of transfers.
 const TAIL: f64 = 1.5;
@@ -103,8 +103,8 @@ const SHORT_BYTES: Bytes = Bytes(100_000);
 const SHORT_TAIL: f64 = 1.2;
 /// The rate of a short flow: half of the fast Ethernet of a host of those years.
 const SHORT_RATE: BitRate = BitRate(5e7);
-/// Others send four full packets at a time, which count as one: an event for each packet of others would cost as much as
-/// the flows that are studied.
+/// A source sends four full packets at a time, which count as one: an event for each packet would cost as much as the
+/// flows that are studied.
 const TRAIN: u16 = 4 * 1500;
 
 /// The cross traffic of a line: eight on-off sources whose times have heavy tails, and short flows.
@@ -139,7 +139,7 @@ impl TrafficMix {
     }
 }
 
-/// What became of the packets of all sources.
+/// The fate of the packets of all sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrafficCounts {
     pub packets: u64,
@@ -172,7 +172,7 @@ struct OnOffState {
     off: DurationLaw,
     /// The time of the next packet.
     at: f64,
-    /// What is left of the time on after the next packet.
+    /// The remaining on-time after the next packet.
     left: f64,
     /// The time on between two packets.
     spacing: f64,

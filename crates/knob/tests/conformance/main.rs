@@ -40,7 +40,8 @@ fn each_broken_promise_is_noticed() {
         assert_eq!(breaks(&broken(KnobDefect::None), target), Vec::<String>::new());
         for (fault, promise) in FAULTS {
             let lines = breaks(&broken(*fault), target);
-            assert!(lines.iter().any(|line| line.contains(&format!(": {promise}: "))), "{fault:?}: {lines:?}");
+            let is_found = lines.iter().any(|line| line.contains(&format!(": {promise}: ")));
+            assert!(is_found, "{fault:?}: {lines:?}");
         }
         for (promise, _) in PROMISES {
             assert!(FAULTS.iter().any(|(_, broken)| broken == promise), "no fault breaks \"{promise}\"");

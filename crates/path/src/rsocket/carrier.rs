@@ -27,7 +27,7 @@ const ACCEPT: u32 = 8;
 const FORK: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD;
 /// The device number of /dev/null.
 const NULL: u64 = libc::makedev(1, 3);
-/// Why bytes are not counted.
+/// The reason why bytes are not counted.
 const NO_BYTES: &str =
     "rsockets send from the program's own memory, and no socket of the kernel sees the bytes";
 

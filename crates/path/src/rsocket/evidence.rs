@@ -1,4 +1,4 @@
-//! What /proc tells of a process that uses rsockets, or was meant to.
+//! Information from /proc about a process that uses rsockets, or should use them.
 
 use std::fs;
 use std::os::fd::RawFd;

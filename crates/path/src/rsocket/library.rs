@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
 /// The beginning of the library's file name.
 pub(super) const NAME: &str = "librspreload.so";
-/// The first version of rdma-core whose connections are counted: the command that accepts is shorter before.
+/// The first version of rdma-core whose connections are counted: earlier versions have a shorter accept command.
 const COUNTED: u32 = 31;
 
 /// Returns the library of this host; `None` if there is none.
@@ -36,7 +36,7 @@ fn version(file: &str) -> Option<u32> {
     file.strip_prefix("librdmacm.so.1.")?.split('.').nth(1)?.parse().ok()
 }
 
-/// Returns the value of [`PRELOAD`] with the library, after what it names `already`.
+/// Returns the value of [`PRELOAD`] with the library appended to those that it names `already`.
 pub(super) fn beside(already: Option<OsString>, library: &Path) -> OsString {
     let mut all = already.unwrap_or_default();
     if !all.is_empty() {

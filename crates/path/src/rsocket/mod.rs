@@ -1,9 +1,10 @@
 //! Puts rsockets, the sockets of librdmacm over RDMA (rsocket(7)), below a program that opens TCP sockets.
 //!
-//! librdmacm's own library is loaded before the program's (LD_PRELOAD), and takes the place of socket(2), connect(2),
-//! read(2) and the like. It connects by RDMA, sends from the process's own memory, and leaves on TCP what it cannot
-//! connect so. The supervisor changes nothing of that. It answers the system calls that the library still makes, to
-//! count what the library carried, what it left to the kernel, and what the program did that the library lacks.
+//! librdmacm's own library is loaded before the program's (LD_PRELOAD), and replaces socket(2), connect(2), read(2) and
+//! others. It connects by RDMA, sends from the process's own memory, and leaves a connection on TCP if RDMA cannot
+//! carry it. The supervisor does not change that. It answers the system calls that the library still makes, to count
+//! the connections that the library carries, those that it leaves to the kernel, and the operations that the library
+//! lacks.
 
 mod carrier;
 mod evidence;
@@ -31,7 +32,7 @@ const DRIVERS: &str = "/etc/libibverbs.d";
 /// The variable that makes the library connect over TCP first, so that a child can take a connection over.
 const FORK_SAFE: &str = "RDMAV_FORK_SAFE";
 
-/// Why the path carries all connections of a program.
+/// The reason why the path carries all connections of a program.
 const TAKES_ALL: &str = "its library takes every socket of the program";
 
 /// The path over rsockets.

@@ -21,7 +21,7 @@ use crate::rdma::CountedPorts;
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
 use crate::{ConnectionCounts, Error, FallbackReason};
 
-/// What SMC-R of version 2 needs, which RoCE v2 takes.
+/// The requirement of SMC-R version 2, which RoCE v2 needs.
 pub(crate) const ROCE_V2: KernelNeed =
     KernelNeed { of: "RoCE v2", since: KernelVersion(5, 16), instead: "RoCE v1" };
 

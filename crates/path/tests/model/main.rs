@@ -9,7 +9,7 @@ mod steps;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-/// What a program has as its end of the connection.
+/// The socket that a program has as its end of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum ModelEnd {
     /// Nothing yet, because its call still waits.

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_handed_over_tells_of_the_namespace_in_which_it_was_opened() {
+    fn a_socket_that_was_handed_over_reports_the_namespace_in_which_it_was_opened() {
         let there = || {
             let loopback = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
             assert!(loopback.unwrap().success());

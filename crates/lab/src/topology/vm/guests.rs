@@ -40,7 +40,7 @@ pub(crate) struct GuestNetwork {
     byte: &'static str,
 }
 
-/// The network of the data, by the driver that was asked for, and that of ssh.
+/// The data network, with the requested driver, and the network of ssh.
 pub(crate) const NETWORKS: [GuestNetwork; 2] =
     [GuestNetwork { bridge: "ls-data", byte: "77" }, GuestNetwork { bridge: "ls-ssh", byte: "78" }];
 
@@ -62,13 +62,13 @@ struct Guest {
     number: usize,
     /// Its own disk, which outlives its power.
     disk: File,
-    /// What the guest and its QEMU printed since it has power.
+    /// The output of the guest and of its QEMU since power-on.
     console: File,
     qemu: Child,
 }
 
 impl Guests {
-    /// Returns what will run the guests' instructions. Where this machine has KVM, each kernel is tried with it first.
+    /// Returns the accelerator of the guests. Where this machine has KVM, each kernel is tried with it first.
     pub(crate) fn accelerator_for(spec: &GuestSpec) -> Result<Accelerator, Error> {
         let images = images::folder();
         let mut kernels = spec.kernels.to_vec();
@@ -96,7 +96,7 @@ impl Guests {
         Ok(guests)
     }
 
-    /// Returns what runs the guests' instructions.
+    /// Returns the accelerator of the guests.
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator
     }
@@ -117,8 +117,8 @@ impl Guests {
         }
     }
 
-    /// Cuts the power of a guest, counted from 1, and waits until it has booted again. Only what was on its disk is
-    /// there then.
+    /// Cuts the power of a guest, counted from 1, and waits until it has booted again. Only the data on its disk
+    /// survive.
     pub fn cut_power(&self, number: usize) -> Result<(), Error> {
         let mut machines = self.machines.lock();
         let guest = &mut machines[number - 1];
@@ -166,11 +166,11 @@ impl Guests {
             let rtnl = Rtnl::open()?;
             NETWORKS.iter().try_for_each(|network| network.join(&rtnl, number))
         })?;
-        // What QEMU said, if it has ended, explains why there is no device.
+        // QEMU's output, if it has ended, explains why there is no device.
         joined.map_err(|error| self.check().err().unwrap_or(error))
     }
 
-    /// Returns what helps where KVM boots a kernel alone, and not the whole guest.
+    /// Returns the remedy where KVM boots a kernel alone, but not the whole guest.
     fn remedy(&self) -> String {
         match self.accelerator {
             Accelerator::Kvm => format!(" with KVM ({ACCELERATOR_VARIABLE}=tcg does without)"),

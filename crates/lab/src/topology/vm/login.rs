@@ -1,4 +1,4 @@
-//! How guests are logged in to.
+//! The login to guests.
 
 use std::fmt;
 
