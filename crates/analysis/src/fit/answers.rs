@@ -284,7 +284,7 @@ fn in_the_path(sweeps: &[PerPacketCost], draft: &mut AnswerDraft) {
     let saved = (dear.median_ns - cheap.median_ns) / size.0 as f64;
     draft.figure("in_path_checksum_ns_per_byte", saved);
     let apart = dear.least_ns > cheap.median_ns || cheap.most_ns < dear.median_ns;
-    let verdict = if apart { format!("{saved:.3} ns/byte") } else { "too close to distinguish".to_owned() };
+    let verdict = if apart { format!("{saved:.3} ns/byte") } else { "too close to be told apart".to_owned() };
     draft.lines.push(format!(
         "in the path, a datagram of {size} at MTU {} costs both hosts {} with a checksum and {} without (SO_NO_CHECK): \
          {verdict}{}",
@@ -292,7 +292,7 @@ fn in_the_path(sweeps: &[PerPacketCost], draft: &mut AnswerDraft) {
         time(dear.median_ns),
         time(cheap.median_ns),
         if with.steps_bytes.iter().any(|step| *step < size) {
-            "; of a cut datagram Linux's sender still sums while it copies, so only the receiver's sum is left out"
+            "; of a cut datagram Linux's sender sums as it copies all the same, so only the receiver's sum is left out"
         } else {
             ""
         }
