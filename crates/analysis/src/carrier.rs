@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bond_a_vlan_and_a_bridge_are_named_and_what_lies_below_is_listed() {
+    fn a_bond_a_vlan_and_a_bridge_are_named_and_lower_links_are_listed() {
         let under = |upper, link: LinkFacts| LinkFacts { upper: Some(upper), ..link };
         let links = [
             LinkFacts { lower: Some(4), ..at(5, "bond0.7", "192.0.2.2") },

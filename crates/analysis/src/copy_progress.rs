@@ -123,7 +123,7 @@ mod tests {
 
     /// The first half of a copy does not show what holds it now.
     #[test]
-    fn what_holds_the_copy_is_that_of_the_last_seconds() {
+    fn the_bottleneck_of_a_copy_is_that_of_the_last_seconds() {
         let (mut follower, mut times) = (CopyFollower::default(), CopyTimes::default());
         let mut after = |seconds: std::ops::Range<u64>, is_disk: bool| {
             let mut progress = CopyProgressFigures::default();

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_reported_also_of_a_copy_without_an_end() {
+    fn changed_conditions_are_reported_also_for_an_unfinished_copy() {
         let change = ConditionChange {
             side: Side::B,
             knob: "tso".to_owned(),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_have_what_came_between_two_moments() {
+    fn intervals_have_the_growth_between_two_moments() {
         let intervals = copy_intervals(&record(moments(&[(1, 500), (3, 1_500), (2, 9)])));
         let rates: Vec<f64> = intervals.iter().map(|interval| interval.rate.0).collect();
         // A record of a stranger may go backwards.

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_are_what_the_ends_of_a_machine_leave_together() {
+    fn time_of_other_programs_excludes_both_ends_of_a_machine() {
         let one = host("one", "x", CpuAccounting::Tasks);
         let namespaces = [&one, &HostFacts { netns_cookie: 7, ..one.clone() }];
         assert!(

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_is_zero() {
+    fn figures_without_observations_are_zero() {
         let none = EndpointOutcome::default();
         let host = HostFacts::default();
         let figures = figures(&[BothEnds { seen: [&none; 2], hosts: [&host; 2] }], None);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_counts_by_what_all_of_it_lost() {
+    fn a_block_counts_by_the_loss_of_all_its_trials() {
         for hit in 0..8 {
             let mut trials = [TrialFigures::default(); 8];
             trials[hit].steal = 0.4;

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_reads_as_zeros_and_the_rest_stays() {
+    fn a_cleared_range_reads_as_zeros_and_the_rest_stays() {
         for clear in [clear, write_zeros] {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(&vec![9; 300_000], 0).unwrap();

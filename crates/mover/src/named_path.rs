@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beneath_the_folder_is_reached_also_through_links() {
+    fn paths_beneath_the_folder_are_reached_also_through_links() {
         let all = tree();
         let inside = Confinement::open(&all.path().join("alias")).unwrap();
         for begin in ["alias", "in"] {

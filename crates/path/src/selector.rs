@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_admit_what_one_of_them_admits_and_none_admit_all() {
+    fn alternatives_admit_a_connection_if_one_does_and_no_choice_admits_all() {
         assert!(admits(&["80", "10.0.0.0/8"], "10.0.0.1:9", "10.0.0.2:9"));
         assert!(!admits(&["80", "10.0.0.0/8"], "11.0.0.1:9", "10.0.0.2:9"));
         assert!(admits(&[], "11.0.0.1:9", "10.0.0.2:9"));

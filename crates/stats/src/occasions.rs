@@ -97,7 +97,7 @@ mod tests {
     /// For 3, 5 and 8 occasions that deviate by 0, 1 and 3 times their own error, the interval of the mean holds the truth and
     /// the prediction interval holds another occasion in 94 to 96 % of 4,000 series.
     #[test]
-    fn intervals_hold_what_they_promise() {
+    fn intervals_have_the_promised_coverage() {
         let mut random = Random::new(62);
         for occasions in [3, 5, 8] {
             for between in [0.0, 1.0, 3.0] {

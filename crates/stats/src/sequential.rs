@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lost_time_explains_neither_helps_nor_harms() {
+    fn an_effect_that_lost_time_explains_neither_helps_nor_harms() {
         let design = StepDesign::new(0.004, 0.02, 11);
         let judged = |ln_ratio: f64, explained_at_most: f64| {
             let block = |i: usize| {

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completes_in_any_order_frees_its_own_slot() {
+    fn completions_in_any_order_free_their_own_slots() {
         let (socket, numbers) = (udp(), AtomicU32::new(u32::MAX - 1));
         let mut zerocopy_sends = zerocopy_sends(&socket, &numbers, 4);
         assert_eq!(numbers.load(Ordering::Relaxed), 2);

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_by_what_is_acknowledged() {
+    fn slow_start_grows_by_acknowledged_packets() {
         let mut control = Daimd::new(Seq::MAX, 1);
         control.on_ack(Nanos::millis(10), Seq::MAX.plus(16), &path());
         assert_eq!((control.window(), control.period()), (32, Nanos(0)));

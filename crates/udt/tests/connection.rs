@@ -164,7 +164,7 @@ fn small_writes_share_packets() {
 }
 
 #[test]
-fn a_close_waits_for_what_was_written() {
+fn a_close_waits_for_written_data() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 60_000]).unwrap();
     let now = network.now;

@@ -101,7 +101,7 @@ fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
 }
 
 #[test]
-fn what_disturbed_a_run_is_a_note() {
+fn a_disturbance_of_a_run_is_a_note() {
     let mut study = study(1, 4, vec![alone("reno")]);
     study.repeats = 10;
     let disturbed = |repeat| StudyRun {
@@ -115,7 +115,7 @@ fn what_disturbed_a_run_is_a_note() {
 }
 
 #[test]
-fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
+fn invalid_runs_are_in_no_figure_and_too_many_void_the_study() {
     let mut study = study(1, 4, vec![alone("reno")]);
     study.repeats = 5;
     let contest = study.contests[0].clone();
@@ -289,7 +289,7 @@ fn no_scaled_value_is_compared_with_the_papers() {
 }
 
 #[test]
-fn a_scene_gives_no_reason_that_blames_what_it_has() {
+fn a_scene_gives_no_reason_about_a_part_that_it_has() {
     let reasons = |scene: Option<&str>| {
         let mut study = study(4, 2, vec![alone("reno"), alone("scalable"), alone("htcp")]);
         (study.scene, study.repeats) = (scene.map(str::to_owned), 2);
@@ -308,7 +308,7 @@ fn a_scene_gives_no_reason_that_blames_what_it_has() {
 }
 
 #[test]
-fn each_finding_names_its_claims_and_only_what_a_study_judges_has_a_kind() {
+fn each_finding_names_its_claims_and_only_a_judged_one_has_a_kind() {
     let report = of_the_paper(1.0, 2, &["reno"]);
     assert!(report.findings.iter().all(|finding| !finding.claims.is_empty()));
     let kind = |id: &str| study_claims().into_iter().find(|one| one.claim == id).expect(id).kind;

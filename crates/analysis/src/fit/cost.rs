@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_sum_to_one_and_time_is_spread_over_what_moved() {
+    fn shares_sum_to_one_and_time_is_divided_by_bytes_and_packets() {
         let seen = profile(&[(CostClass::Copy, 600), (CostClass::Tcp, 300), (CostClass::Tcp, 100)], 0);
         let figures = cost_figures(&seen, 1.0, Bytes(1_000_000_000), 1_000_000);
         assert!((figures.values().map(|f| f.share).sum::<f64>() - 1.0).abs() < 1e-12);

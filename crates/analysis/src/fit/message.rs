@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_machine_shares_belongs_to_neither_host() {
+    fn shared_time_of_one_machine_belongs_to_neither_host() {
         let one = cost(["x", "x"]);
         near(&one, HOST_A, 9_000.0);
         near(&one, HOST_B, 5_000.0);

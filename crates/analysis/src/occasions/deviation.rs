@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_deviates_goes_with_the_condition_whose_occasions_agree() {
+    fn a_deviation_is_explained_by_the_condition_whose_occasions_agree() {
         let two_kernels = [(1.5, "6.12"), (1.51, "6.12"), (3.0, "6.18"), (3.02, "6.18"), (2.98, "6.18")];
         let lines = said(&two_kernels);
         assert!(lines.len() == 1 && lines[0].contains("it goes with the kernel (6.12; 6.18)"), "{lines:?}");

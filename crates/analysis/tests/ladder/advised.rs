@@ -57,7 +57,7 @@ fn world(cell: &Cell) -> f64 {
 }
 
 #[test]
-fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step() {
+fn the_verdict_is_tried_first_and_renewed_after_each_kept_step() {
     let judge: FindingsJudge = |cell| match cell.flow.contains_key("tso") {
         false => vec![("offloads-off", 0.5, vec![("tso", "on", Some(2.2)), ("gro", "on", None)])],
         true => vec![("softirq-core", 0.3, vec![("gro", "on", Some(1.4))])],

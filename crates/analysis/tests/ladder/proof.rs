@@ -163,7 +163,7 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
 }
 
 #[test]
-fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
+fn an_advantage_of_one_arm_for_a_minute_is_not_confirmed() {
     // The candidate's arm gains 30 % in the run's first 40 blocks, whatever its setting. The knob does nothing.
     let run = drive(0, usual_rules(), |trial| {
         scaled(if trial.arm == Arm::Candidate && trial.at < 40 { 1.3 } else { 1.0 })

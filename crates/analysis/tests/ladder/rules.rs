@@ -81,7 +81,7 @@ fn values_of_one_knob_are_tried_against_the_kept_one() {
 }
 
 #[test]
-fn what_costs_round_trip_or_processor_is_not_kept() {
+fn a_step_that_costs_round_trip_or_processor_is_not_kept() {
     let world = |c: &Cell| {
         let slow = if on(c, "coalesce") { 3.0 } else { 1.0 };
         let cost = if on(c, "spin") { 0.6 } else { 1.0 };
@@ -184,7 +184,7 @@ fn one_knob_is_measured_until_it_is_decided() {
 }
 
 #[test]
-fn a_stopped_run_says_so_and_keeps_what_is_known() {
+fn a_stopped_run_says_so_and_keeps_its_results() {
     let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], LadderRules::default());
     assert!(matches!(ladder.next(Nanos(0)), LadderAction::Measure(_)));
     ladder.stop();

@@ -90,7 +90,7 @@ fn generic_segmentation_is_not_missed_where_the_device_cuts() {
 }
 
 #[test]
-fn a_quiet_path_names_what_is_nearest() {
+fn a_quiet_path_names_the_nearest_limit() {
     let verdict = WatchedPath::quiet(BitRate(1e6), watched::SPAN).verdict();
     assert!(is_limit(verdict.findings[0].cause), "{verdict:#?}");
     assert!(verdict.findings[0].confidence < 0.5);
@@ -219,7 +219,7 @@ fn the_next_limit_is_listed_after_the_present_one() {
 }
 
 #[test]
-fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
+fn the_next_limit_is_no_fault_of_a_healthy_path() {
     let mut path = WatchedPath::wan();
     path.sender(|_, _, t| t.options = 3);
     let verdict = path.verdict();

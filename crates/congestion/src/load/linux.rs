@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_says_whose_control_it_is_and_what_stays() {
+    fn a_note_names_linuxs_own_control_and_the_loaded_module() {
         let said = |module, because: Option<&str>| {
             LinuxControl { name: "htcp", module, because: because.map(str::to_owned) }.note()
         };

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_would_not_use_is_refused_with_the_reason() {
+    fn a_value_that_a_driver_would_not_use_is_refused_with_the_reason() {
         let takes = |setting: &EthtoolSetting, settings: &[(&'static str, u32)]| {
             setting
                 .takes(&settings.iter().copied().collect(), "e1000e", "eth0")

@@ -46,7 +46,7 @@ fn a_run_that_died_before_its_first_turn_blocks_no_other() {
 }
 
 #[test]
-fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
+fn the_agent_removes_the_remains_of_a_guardian_that_died_at_once() {
     let Some(host) = TestHost::try_new() else { return };
     plant(&host, HEADER);
     let refused = host.agent(5000).ask("start-with /bin/false").unwrap();
@@ -198,7 +198,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
+fn settings_that_cannot_be_restored_are_shown_and_given_up_on_demand() {
     let Some(host) = TestHost::try_new() else { return };
     let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let path = plant(&host, &with_header(&format!("{good}\n[[[[")));

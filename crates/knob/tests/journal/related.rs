@@ -99,7 +99,7 @@ fn a_bridge_follows_its_port_and_stacked_devices_are_restored() {
 }
 
 #[test]
-fn what_another_program_did_to_such_a_device_stays() {
+fn changes_of_another_program_to_a_related_device_stay() {
     let Some((host, _other)) = with_children() else { return };
     let mut agent = host.agent_with_table(60_000);
     assert_eq!(agent.ask("start").unwrap(), "ok");

@@ -230,7 +230,7 @@ fn move_stream(lab: &Lab, v6: bool, bytes: usize) {
 }
 
 #[test]
-fn streams_survive_what_the_link_does_to_them() {
+fn streams_survive_the_faults_of_the_link() {
     let Some(lab) = lab("rate=2G,rtt=1ms,queue=1M,loss=0.5%,reorder=0.5%") else { return };
     move_stream(&lab, false, 8_000_000);
     move_stream(&lab, true, 8_000_000);

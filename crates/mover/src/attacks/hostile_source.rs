@@ -58,7 +58,7 @@ fn a_name_leads_nowhere_else() {
 /// CVE-2022-29154 of rsync, CVE-2019-6111 of scp, croc#593: the sender chooses what is written. This source also sends
 /// an entry that the target has refused.
 #[test]
-fn what_was_not_asked_for_is_not_written() {
+fn names_that_were_not_requested_are_not_written() {
     let world = World::new();
     let names = [".bashrc", "other", "asked.not", ".landspeed-copy/0.short", ".LANDSPEED-copy", "asked"];
     let ended = attack_target(&world.target(&["asked"]), |peer| {
@@ -358,7 +358,7 @@ fn nothing_is_removed_that_was_not_asked_for() {
 
 /// This source is not hostile, but its messages cannot be decoded either.
 #[test]
-fn a_source_of_another_version_is_refused_with_what_helps() {
+fn a_source_of_another_version_is_refused_with_the_remedy() {
     let world = World::new();
     let target = &world.target(&["a"]);
     let (caller, flows) = ends();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_fits_a_reply_and_no_entry_is_lost() {
+    fn taken_entries_fit_a_reply_and_none_is_lost() {
         let listing = CopyListing::default();
         let long = [b'x'; 4_095];
         (0..100).for_each(|_| listing.add(entry(&long), &|| false));

@@ -121,7 +121,7 @@ fn a_mode_is_not_set_through_a_link() {
 
 /// A change of the owner takes set-ID bits and capabilities away, so they come after it.
 #[test]
-fn an_owner_is_set_before_what_it_takes_away() {
+fn an_owner_is_set_before_set_id_bits_and_capabilities() {
     if !is_root() {
         return;
     }
@@ -172,7 +172,7 @@ fn set_id_bits_and_the_owner_go_together() {
 }
 
 #[test]
-fn what_the_source_lacks_is_removed_and_what_is_not_kept_stays() {
+fn attributes_that_the_source_lacks_are_removed_and_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     std::fs::write(&path, "").unwrap();
@@ -269,7 +269,7 @@ fn a_file_is_created_with_its_mode_only_if_that_gives_nothing_but_rights() {
 
 /// A pipe takes no attributes.
 #[test]
-fn what_was_not_taken_is_counted_by_entry() {
+fn losses_are_counted_by_entry() {
     let (pipe, _) = rustix::pipe::pipe().unwrap();
     let (mut offered, keeper) = (offered(&[("user.a", ONE), ("user.b", TWO)]), keeper(&[CopyKept::Xattrs]));
     for name in [&b"first"[..], b"second"] {

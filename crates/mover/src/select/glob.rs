@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_is_no_pattern() {
+    fn an_unclosed_bracket_is_no_pattern() {
         // Brackets end in their component.
         for bad in [&b"[a"[..], b"a[", b"[]", b"a\\", b"a[/]b", b"[[:alpha:]", b"[[:nothing:]]", b"[!]"] {
             assert_eq!(Glob::parse(bad), None, "{}", bad.escape_ascii());

@@ -91,7 +91,7 @@ mod tests {
     use crate::pages::PageBuffer;
 
     #[test]
-    fn what_is_written_past_the_page_cache_is_what_is_read() {
+    fn direct_writes_read_back_the_same() {
         let file = tempfile::tempfile().unwrap();
         let writes = DirectWrites::default();
         assert_eq!(writes.ask(true), Err("this end writes no files".to_owned()));

@@ -52,7 +52,7 @@ fn sent(link: &SourceLink) -> Vec<ToSource> {
 
 /// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
 #[test]
-fn a_source_writes_only_what_it_was_asked_for() {
+fn a_source_writes_only_requested_names() {
     let folder = tempfile::tempdir().unwrap();
     let asked = target(folder.path(), &["f", "d"]);
     let refused = Answer::Failed(Failure::plain(Operation::Name));
@@ -181,7 +181,7 @@ fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
 
 /// An earlier copy, which kept more, has ended before it could put its file in place.
 #[test]
-fn what_an_earlier_copy_has_set_does_not_stay() {
+fn metadata_of_an_earlier_copy_are_removed() {
     use rustix::fs::{Mode, XattrFlags};
     let folder = tempfile::tempdir().unwrap();
     let root = Root::open(folder.path()).unwrap();

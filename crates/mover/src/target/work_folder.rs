@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_short_files_is_removed_at_the_end() {
+    fn remains_of_short_files_are_removed_at_the_end() {
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
         let open = || WorkFolder::open(&root, all.path()).unwrap();

@@ -91,7 +91,7 @@ fn a_tree_is_walked_with_its_links_and_fifos_and_without_sockets() {
 
 /// What is left alone is not named as failed either, and a folder is not entered.
 #[test]
-fn what_is_ignored_is_not_looked_into() {
+fn ignored_folders_are_not_entered() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
@@ -111,7 +111,7 @@ fn what_is_ignored_is_not_looked_into() {
 }
 
 #[test]
-fn only_what_is_named_is_walked_with_its_folders() {
+fn only_named_entries_are_walked_with_their_folders() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::create_dir_all(at("a/b/c")).unwrap();

@@ -363,7 +363,7 @@ mod tests {
 
     /// Opening the flow again would not help.
     #[test]
-    fn what_no_end_sends_is_no_error_of_the_flow() {
+    fn an_invalid_frame_is_no_error_of_the_flow() {
         let long = [frame(&[], b"body", 0), u64::MAX.to_le_bytes().repeat(2), frame(&[0xff], &[], 0)];
         for bytes in long {
             read(Held { bytes, step: 64 }, |reader| {

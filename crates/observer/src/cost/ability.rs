@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_names_what_is_missing_and_what_helps() {
+    fn each_refusal_names_its_cause() {
         let unprivileged = text(libc::EACCES, Some(2), false, false);
         assert!(unprivileged.contains("perf_event_paranoid is 2") && unprivileged.contains("CAP_PERFMON"));
         assert!(text(libc::EACCES, None, false, false).contains("paranoid is unknown"));

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_at_rest_is_idle_and_what_interrupts_it_is_not() {
+    fn a_processor_at_rest_is_idle_and_its_interrupts_are_not() {
         assert_eq!(
             judged("pv_native_safe_halt < default_idle < default_idle_call < do_idle"),
             SampleClassification::Idle

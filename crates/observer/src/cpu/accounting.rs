@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_after_the_line_of_the_option_and_what_cannot_be_read_is_unknown() {
+    fn reading_ends_with_the_options_line_and_an_unreadable_file_is_unknown() {
         // The byte 0xff is in no text.
         let text: &[u8] = b"CONFIG_A=y\n# CONFIG_B is not set\n\xff\nCONFIG_C=y\n";
         let enabled = |option| enabled(text, option);

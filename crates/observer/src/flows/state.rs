@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_and_unlimited_values_mean_what_the_kernel_means() {
+    fn bits_and_unlimited_values_have_the_kernels_meaning() {
         let mut bytes = vec![0; WHOLE];
         (bytes[5], bytes[6], bytes[7]) = (0b0111, 0x7a, 1);
         bytes[offset_of!(TcpInfo, pacing_rate)..][..8].fill(0xff);

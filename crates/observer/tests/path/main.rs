@@ -216,7 +216,7 @@ fn datagrams_that_wait_in_a_queue_are_seen() {
 /// Like a NIC, a tun device frees a packet when the packet has left. Here that is when the test reads it, at least 5 ms
 /// later.
 #[test]
-fn a_device_that_frees_what_it_has_sent_is_waited_for() {
+fn a_device_that_frees_sent_packets_is_waited_for() {
     let Some(lab) = TestLab::new() else { return };
     let device = tun(&lab.a, "tn", "10.9.1.1/24");
     let _reading = RepeatingThread::start(move || {

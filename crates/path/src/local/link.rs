@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offer_ends_its_link() {
+    fn an_invalid_offer_ends_its_link() {
         let link_ends = link_ends();
         for words in [&b"hello"[..], HELLO, &[0xff; MESSAGE], &[]] {
             let link = unix().unwrap();

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_has_loaded_and_opened_is_read() {
+    fn loaded_libraries_and_open_files_of_a_process_are_read() {
         let own = std::process::id() as i32;
         assert!(lacks_library(own) && !lacks_library(-1));
         assert!(!has_rsockets(own));

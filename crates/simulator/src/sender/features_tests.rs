@@ -151,7 +151,7 @@ fn without_selective_acknowledgements_one_that_advances_shows_the_next_gap() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_what_was_sent_after_it_or_by_a_timeout() {
+fn a_lost_retransmission_is_found_by_a_later_segment_or_a_timeout() {
     let twice = |features| Path::new(features, "reno", [(3, 2)]).run();
     let fack = SenderFeatures { detection: LossDetection::ForwardAcknowledgement, ..TODAY };
     for features in [TODAY, fack] {

@@ -405,7 +405,7 @@ fn a_contrast_without_enough_data_is_refused() {
 }
 
 #[test]
-fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
+fn contrasts_name_the_cells_that_differ() {
     let layout = GridLayout { levels: vec![2, 3, 2] };
     assert_eq!(layout.cells(), 12);
     assert_eq!(layout.levels_of(9), [1, 1, 1]);

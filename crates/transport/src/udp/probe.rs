@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_datagram_is_refused_with_what_can() {
+    fn an_impossible_datagram_size_is_refused_with_the_valid_range() {
         assert_eq!(can_run(&crate::settings::defaults(&super::super::UdpTransport)), Ok(()));
         for size in ["1", "15", "65508", "131072"] {
             let text = refusal(size, "131072", "plain");

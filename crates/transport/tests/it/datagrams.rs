@@ -77,7 +77,7 @@ fn a_sleeping_receiver_can_be_woken_by_every_way() {
 }
 
 #[test]
-fn what_is_no_datagram_is_not_sent() {
+fn an_invalid_datagram_is_not_sent() {
     let (there, _here) = pair(&udp(&[]));
     let mut sender = there.sender().expect("sends");
     for size in [0, 15, 65_508] {

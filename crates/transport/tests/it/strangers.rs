@@ -158,7 +158,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
 }
 
 #[test]
-fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
+fn a_replayed_stream_handshake_opens_no_flow() {
     let tcp: Settings = [("transport".to_owned(), "tcp".to_owned())].into_iter().collect();
     let (port, mut listener) = listen(V4, &tcp);
     let (ear, at) = (TcpListener::bind((V4, 0)).expect("a port"), port.address());
@@ -192,7 +192,7 @@ fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
 }
 
 #[test]
-fn what_is_made_up_on_the_way_is_dropped_and_counted() {
+fn forged_datagrams_are_dropped_and_counted() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
     let mut pass = |_: RelayDirection, datagram: &[u8]| vec![datagram.to_vec()];

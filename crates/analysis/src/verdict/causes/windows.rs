@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn confidence_follows_what_was_watched() {
+    fn confidence_depends_on_the_watched_ends() {
         let limit = WindowLimit {
             share: 0.5,
             by: WindowCause::Buffer,

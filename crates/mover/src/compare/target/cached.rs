@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_from_the_disk() {
+    fn written_data_are_read_from_the_disk() {
         let file = tempfile::tempfile_in("/var/tmp").unwrap();
         if rustix::fs::fstatfs(&file).unwrap().f_type as u64 & 0xffff_ffff == 0x0102_1994 {
             return eprintln!("SKIP: /var/tmp is in memory");

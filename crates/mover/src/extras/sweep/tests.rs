@@ -56,7 +56,7 @@ fn left(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_only_the_target_has_goes_with_all_below_it() {
+fn extras_are_removed_with_all_below_them() {
     let folder = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     make(outside.path(), &[b"victim"]);
@@ -80,7 +80,7 @@ fn what_only_the_target_has_goes_with_all_below_it() {
 }
 
 #[test]
-fn what_is_ignored_stays_with_its_folders() {
+fn ignored_entries_stay_with_their_folders() {
     let folder = tempfile::tempdir().unwrap();
     make(
         folder.path(),
@@ -191,7 +191,7 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
 
 /// It copies into a folder below this target, and so has a lock of its own.
 #[test]
-fn what_another_copy_has_received_stays_while_it_runs() {
+fn data_of_another_running_copy_stay() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path(), &[b"old/", b"old/.landspeed-copy/", b"old/.landspeed-copy/7.short"]);
     let held = fs::File::open(folder.path().join("old/.landspeed-copy")).unwrap();

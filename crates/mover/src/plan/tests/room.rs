@@ -52,7 +52,7 @@ fn a_target_whose_room_is_ignored_is_not_asked() {
 }
 
 #[test]
-fn what_fits_is_sent_and_the_target_is_asked_once() {
+fn a_copy_that_fits_is_sent_and_the_target_is_asked_once() {
     let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
     assert!(asks(&mut plan, false));
     plan.has_room(990 << 20);
@@ -123,7 +123,7 @@ fn no_answer_counts_while_the_target_may_not_know_all_that_is_replaced() {
 
 /// XFS sets room aside behind what was written, and gives it back later.
 #[test]
-fn what_may_be_set_aside_for_files_under_way_is_no_shortage() {
+fn preallocation_for_files_under_way_is_no_shortage() {
     for (free, is_short) in [(700, false), (660, true)] {
         let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
         assert!(asks(&mut plan, false));

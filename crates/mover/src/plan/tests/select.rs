@@ -110,7 +110,7 @@ fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
 }
 
 #[test]
-fn what_was_not_asked_removes_and_ends_nothing() {
+fn an_answer_without_a_question_removes_and_ends_nothing() {
     let mut plan = Plan::new().removing(Some(Removal { most: Some(9) }));
     plan.walked();
     assert_eq!(plan.step(), NextStep::Wait);
@@ -150,7 +150,7 @@ fn files_that_are_in_place_are_listed_with_their_digests() {
 
 /// The target has files of the same length, and compares their content.
 #[test]
-fn what_is_in_place_is_compared_and_sent_only_where_it_differs() {
+fn a_file_in_place_is_compared_and_sent_only_where_it_differs() {
     let mut plan = Plan::new().proving(true);
     plan.add(vec![file("same", 10), file("other", 10), file("long", 2 << 20)]);
     let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };

@@ -84,7 +84,7 @@ fn old_data_do_not_show_through_holes() {
 
 /// Zeros that are written are the same as a hole. Nothing is made for what is the same.
 #[test]
-fn what_is_the_same_stays_and_gets_its_time() {
+fn a_file_with_equal_content_stays_and_gets_its_time() {
     let (folder, content) = (tempfile::tempdir().unwrap(), with_hole());
     let target = by_content(folder.path());
     for (name, content) in [("long", &content[..]), ("short", b"abc"), ("nothing", b"")] {

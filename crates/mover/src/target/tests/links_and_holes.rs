@@ -33,7 +33,7 @@ fn apart(entry: u64) -> Vec<ToSource> {
 
 /// A source may not give a file that it has not sent, and that it does not have, another name.
 #[test]
-fn a_link_is_made_only_to_what_this_copy_has() {
+fn a_link_is_made_only_to_files_of_this_copy() {
     let folder = tempfile::tempdir().unwrap();
     let (at, inode) = (
         |name: &str| folder.path().join(name),
@@ -200,7 +200,7 @@ fn a_short_file_has_its_holes() {
 }
 
 #[test]
-fn what_no_honest_source_says_of_holes_is_refused() {
+fn impossible_holes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     let (link, (commits, _queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));

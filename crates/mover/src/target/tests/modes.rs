@@ -75,7 +75,7 @@ fn a_file_in_a_folder_that_the_copy_has_made_is_not_looked_at() {
 
 /// As after the look at a name: what another program puts there is replaced by a whole file, and a folder stays.
 #[test]
-fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
+fn a_foreign_entry_in_a_new_folder_is_replaced_unless_it_is_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     assert_eq!(considered(&target, 0, &offered("new", EntryKind::Folder)), Answer::Made);
@@ -120,7 +120,7 @@ fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
 
 /// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
 #[test]
-fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
+fn a_folder_that_forbids_its_user_to_write_gets_its_entries() {
     for mode in [0o555, 0] {
         takes_what_it_lacks(mode);
     }
