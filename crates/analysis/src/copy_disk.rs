@@ -94,7 +94,7 @@ mod tests {
     fn an_idle_disk_has_no_figures() {
         let idle = CopyDiskTimes { requests: 0, ..disk() };
         assert_eq!(copy_disks(&end(Some(idle), 1, 1), false)[0], None);
-        // What a peer counts is any number.
+        // A peer may report any counts.
         let forged = CopyDiskTimes { observed_ns: Nanos(0), busy_ns: Nanos(u64::MAX), ..disk() };
         let [forged, _] = copy_disks(&end(Some(forged), 1, 1), false);
         let forged = forged.expect("it has requests");

@@ -34,7 +34,7 @@ use landspeed_record::{GridEndReason, Line};
 /// assert_eq!(Alternation(6).next(Nanos::secs(0)), Err(GridEndReason::Blocks));
 /// ```
 pub trait Designer {
-    /// What the engine needs to make one trial.
+    /// The parameters of one trial for the engine.
     type Trial;
 
     /// Returns the next trial of a run that has taken `used` so far.

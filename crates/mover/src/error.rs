@@ -25,7 +25,7 @@ pub enum Error {
         /// The time since the other end was heard.
         waited: Nanos,
     },
-    /// The other end cannot go on, and says why itself.
+    /// The other end cannot continue, and reports the reason itself.
     #[error("a data flow broke: the other end ended the copy")]
     Ended,
     /// The other end sent what no honest end sends.
@@ -62,7 +62,7 @@ pub enum Error {
     Locked {
         /// The target's folder.
         path: String,
-        /// What the other copy says of itself.
+        /// The other copy's description of itself.
         holder: String,
     },
     /// The folder for incomplete files could be written by others.
@@ -70,7 +70,7 @@ pub enum Error {
     UnsafeFolder {
         /// The folder.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the folder.
         why: &'static str,
     },
     /// `--delete` was given, and a source is no folder.
@@ -89,7 +89,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// What the user can do about a refusal of the system, after "; "; empty where nothing is known.
+/// The remedy for a refusal of the system, after "; "; empty where none is known.
 fn remedy(operation: &str, refusal: &io::Error) -> &'static str {
     match refusal.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "; name another place, or log in as a user who has the rights",

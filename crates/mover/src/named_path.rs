@@ -37,7 +37,7 @@ impl From<&Path> for NamedPath {
 }
 
 impl NamedPath {
-    /// Returns the path as the user named it, for people. What it leads to may be something else the next moment.
+    /// Returns the path as the user named it, for people. The target of the path may change at any time.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
@@ -236,7 +236,7 @@ mod tests {
         assert!(Confinement::path_in(&[&inside], Path::new("file")).is_none());
     }
 
-    /// What is named is what was opened, whatever has its name now.
+    /// Names refer to the opened folder, even if another folder has its name now.
     #[test]
     fn a_folder_that_is_swapped_changes_nothing() {
         let all = tree();

@@ -203,8 +203,8 @@ impl CopyProgress {
         Ok(())
     }
 
-    /// Replaces flows of another transport by flows of the copy's own, for good. What they have not carried goes on there.
-    /// The end that accepts them closes its port.
+    /// Replaces flows of another transport by flows of the copy's own, for good. Messages that they have not carried
+    /// continue there. The end that accepts them closes its port.
     pub fn leave_others(&self) {
         self.steering.left.cancel();
     }

@@ -218,7 +218,7 @@ pub struct Options {
 /// addresses are unique.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
-/// What the answers to another program's system calls need of the kernel (seccomp_unotify(2)).
+/// The kernel feature that answers to another program's system calls need (seccomp_unotify(2)).
 const ANSWERS_CALLS: KernelNeed =
     KernelNeed { of: "", since: KernelVersion(5, 14), instead: "the kernel's TCP" };
 

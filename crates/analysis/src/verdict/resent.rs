@@ -1,4 +1,4 @@
-//! Whether a sender has sent a notable share of its segments again.
+//! Detects a sender that has retransmitted a notable share of its segments.
 
 use super::thresholds::{COMMON_LOSS, FEW_LOSSES};
 use super::words::{percent, share};

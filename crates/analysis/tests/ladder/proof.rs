@@ -73,7 +73,7 @@ fn a_noisy_guard_costs_a_large_gain_nothing_and_a_small_one_the_step() {
     };
     let run = |gain, harm| drive(0, usual_rules(), world(gain, harm));
     assert!(run(50.0, 1.0).step("k").kept, "{:?}", run(50.0, 1.0).step("k"));
-    // What the noise leaves of the mean may lie above the usual margin, as long as it is not shown to.
+    // The mean may lie above the usual margin because of noise, as long as it is not shown to.
     assert!(run(50.0, 1.13).step("k").kept, "{:?}", run(50.0, 1.13).step("k"));
     // Nor does a loss that is shown, where it is small beside the gain: in the step, and in the final check.
     assert!(run(50.0, 1.25).step("k").kept, "{:?}", run(50.0, 1.25).step("k"));

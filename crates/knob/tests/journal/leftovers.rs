@@ -179,7 +179,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     {
         let _named = NamedNetns::new(host.netns());
         let report = from_here(true);
-        // What the write of a restore changes along with its knob is restored too.
+        // The side effects of a restoring write are restored too.
         let lines = ["sack: 1 -> 0", "net.ipv4.tcp_dsack: 0 -> 1"].map(str::to_owned);
         assert_eq!((report.clean, report.lines), (true, lines.into()));
     }

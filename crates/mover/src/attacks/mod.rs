@@ -126,7 +126,7 @@ fn act(caller: &Caller, attack: impl FnOnce(&mut Peer<'_>)) {
     let writer = FrameWriter::new(flow.as_ref(), &taken);
     let reader = FrameReader::new(flow.receiver().expect("a receiving half"), &pulse);
     let mut peer = Peer { writer, reader, taken: &taken };
-    // Both ends begin with what they have taken.
+    // Both ends begin with an acknowledgement.
     peer.say_bytes(&[], &[]);
     attack(&mut peer);
 }

@@ -118,7 +118,8 @@ impl Babbler {
     }
 }
 
-/// Nothing outside is changed, and neither end panics or waits for ever. What is inside stays from one source to the next.
+/// Nothing outside is changed, and neither end panics or waits for ever. Entries inside stay from one source to the
+/// next.
 #[test]
 fn any_sequence_of_messages_does_no_harm() {
     let world = World::new();

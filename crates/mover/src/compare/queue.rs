@@ -40,7 +40,7 @@ pub(super) struct RangeWork {
 #[derive(Debug, PartialEq)]
 pub(super) struct ComparedEntry {
     pub(super) found: FoundEntry,
-    /// How it differs, or why that is not known.
+    /// The difference, or the reason why it is not known.
     pub(super) differs: Result<BTreeSet<CopyDifference>, String>,
     /// The bytes of its content that were read.
     pub(super) read_bytes: u64,

@@ -33,7 +33,8 @@ use crate::{CopyProgress, Error};
 const MOST_LISTED: usize = 400;
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
-/// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
+/// [`CopyProgress::listed`], and must be taken from there while the comparison runs: it waits if too many are not
+/// taken.
 ///
 /// # Errors
 /// Returns an error if a path of the source cannot be opened, if a flow breaks or falls silent, or if `cancel` is set. An

@@ -34,8 +34,8 @@ use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, Offer
 use crate::{CopyProgress, Error};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
-/// [`crate::compare`]. Whether the copy is to be synced plays no part. Of the counts, the target keeps only the
-/// settings of its flows that differ from the requested ones.
+/// [`crate::compare`]. The option to sync has no effect. Of the counts, the target keeps only the settings of its flows
+/// that differ from the requested ones.
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be opened, if a copy that is tried could not write into it, if the
@@ -165,8 +165,8 @@ impl ComparedTarget {
         }
     }
 
-    /// Returns true if the entry exists under a name in other letters, which the file system treats as the same.
-    /// Whether it treats both forms of an accented letter as the same, only the creation of a file shows.
+    /// Returns true if the entry exists under a name in other letters, which the file system treats as the same. Only
+    /// creating a file would show whether it treats both forms of an accented letter as the same.
     fn has_other_name(&self, root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
         let Some((folder, leaf)) = name.split() else { return Ok(false) };
         let folder = last.get(folder, |folder| root.folder(folder))?;

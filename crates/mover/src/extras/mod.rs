@@ -38,7 +38,7 @@ impl NameDigest {
     }
 }
 
-/// What a folder of the source has: all names whose digests are in a range.
+/// The names in a folder of the source whose digests are in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FolderNames {
     /// The folder's name at the target.

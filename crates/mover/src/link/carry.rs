@@ -51,7 +51,7 @@ pub(crate) trait End: Sync {
 }
 
 /// Carries messages over a flow, and sends a keep-alive each `beat`. Returns an error once the flow is broken, or if
-/// the copy cannot go on. Returns `Ok` after the last message.
+/// the copy cannot continue. Returns `Ok` after the last message.
 pub(super) fn carry<E: End>(
     link: &Arc<Link<E::Kept>>,
     flow: &dyn Flow,

@@ -4,11 +4,11 @@
 //! | module | content |
 //! |---|---|
 //! | `links` | the links of a copy: opens their flows, again and again, and gives up |
-//! | `opening` | how this end gets flows |
+//! | `opening` | opens or accepts flows |
 //! | `carry` | carries messages on one flow, from its first byte to its last |
 //! | `outbox` | this end's messages, for the thread that sends them |
 //! | `kept` | messages that may have to be retransmitted |
-//! | `pulse` | when the other end was heard last |
+//! | `pulse` | the time since the other end was heard |
 //! | `watched` | wakes the thread that watches over the links |
 //!
 //! A copy has as many links as flows. The messages of a link have numbers in each direction, which are not sent: both

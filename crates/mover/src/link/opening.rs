@@ -1,4 +1,4 @@
-//! How an end gets the flows of a copy.
+//! Opens or accepts the flows of a copy.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ impl std::fmt::Debug for OtherFlows {
     }
 }
 
-/// How an end gets flows, the first time and again.
+/// The way in which an end gets flows, the first time and again.
 pub enum Opening {
     /// This end opens them.
     Connect(Caller),
@@ -49,7 +49,7 @@ pub enum Opening {
     Accept(Box<dyn Listener>),
 }
 
-/// What an end needs to open flows.
+/// The parameters for opening flows.
 pub struct Caller {
     /// Their transport.
     pub transport: &'static dyn Transport,

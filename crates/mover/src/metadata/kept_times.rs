@@ -67,7 +67,7 @@ mod tests {
             );
             times.have(all[known]);
         }
-        // What is known of ordinary times says nothing of others, nor they of it.
+        // Knowledge about ordinary times does not apply to others, nor the reverse.
         for odd in [at(-1, 0), at(0, 0), at(3_000_000_000, 0), at(i64::MIN, u32::MAX)] {
             assert!(!times.are_sure(odd));
             let none = KeptTimes::default();

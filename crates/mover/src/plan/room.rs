@@ -1,4 +1,5 @@
-//! Whether the target has room for what waits to be sent, so that a clear shortage ends the copy before the disk is full.
+//! Checks whether the target has room for the data that wait to be sent, so that a clear shortage ends the copy before
+//! the disk is full.
 //!
 //! Only bytes that will certainly be written count: whole pieces without holes that no flow has taken yet, of files of
 //! which the target has no part. If they need more than the target is known to have, it is asked. Until it answers, no
@@ -32,7 +33,7 @@ pub(super) struct TargetRoom {
     is_ignored: bool,
 }
 
-/// Whether the target is asked for its room.
+/// The state of the question for the target's room.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum RoomQuestion {
     #[default]
@@ -104,8 +105,8 @@ impl Plan {
         self.large.iter().map(dense).sum::<u64>() * PIECE as u64
     }
 
-    /// Returns the least shortage in bytes that counts. Behind what it has of files under way, XFS sets up to twice as much aside,
-    /// and gives it back once nothing else is free.
+    /// Returns the least shortage in bytes that counts. XFS preallocates up to twice the size of a file that grows, and
+    /// frees that space once the file system is otherwise full.
     fn least_shortage(&self) -> u64 {
         let sent = |open: &OpenEntry| open.taken + open.awaited.len() as u64 * PIECE as u64;
         self.open.values().map(sent).fold(LEAST, |all, sent| all.saturating_add(2 * sent))

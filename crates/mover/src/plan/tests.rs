@@ -227,7 +227,7 @@ fn small_files_share_a_message_up_to_its_bounds() {
     assert_eq!(drive(&mut plan), ["offer", "small", "small"]);
 }
 
-/// The target names a part of what it has: what it lacks is sent, unless the source has a hole there.
+/// The target names a part of its pieces: what it lacks is sent, unless the source has a hole there.
 #[test]
 fn holes_are_named_and_neither_sent_nor_compared() {
     let mut plan = Plan::new();

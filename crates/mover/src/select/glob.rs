@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob(Vec<Component>);
 
-/// What is between two '/' of a pattern.
+/// The part of a pattern between two '/'.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Component {
     /// "**": any number of components, also none.
@@ -17,7 +17,7 @@ enum Component {
     One(Vec<Token>),
 }
 
-/// What fits one byte of a component, or any number of them.
+/// A part of a component, which matches one byte or any number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Byte(u8),

@@ -1,4 +1,4 @@
-//! What a copy leaves alone: the rules of .gitignore files.
+//! The entries that a copy ignores: the rules of .gitignore files.
 
 use super::glob::Glob;
 use crate::name::RelativeName;

@@ -40,9 +40,9 @@ use read::Body;
 pub struct Source {
     /// The files and folders, in the order of the command line.
     pub roots: Vec<SourceRoot>,
-    /// What is kept of each entry.
+    /// The metadata that are kept of each entry.
     pub keeping: CopyKeeping,
-    /// What the user asked for beside them.
+    /// The user's other options.
     pub rules: CopyRules,
 }
 

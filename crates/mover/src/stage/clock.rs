@@ -83,7 +83,7 @@ fn on_clock<T>(act: impl FnOnce(&mut ThreadClock) -> T) -> Option<T> {
     CLOCK.with_borrow_mut(|clock| clock.as_mut().map(act))
 }
 
-/// The clock of one thread: its stage, and what it has spent in each.
+/// The clock of one thread: its stage, and the time that it has spent in each.
 struct ThreadClock {
     totals: Arc<StageTotals>,
     present: Arc<Present>,
@@ -96,7 +96,7 @@ struct ThreadClock {
     used: u64,
     /// The thread's processor time up to which it has been slowed, or was not to be.
     paid: u64,
-    /// What is not yet added to the times of the end.
+    /// Times that are not yet added to those of the end.
     spent: [Spent; STAGES],
     folded: Instant,
     /// The counts of the scheduler about the thread; `None` if the kernel has none.

@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `clock` | the clock of one thread |
-//! | `split` | divides a thread's time by what it waited for |
+//! | `split` | divides a thread's time by the reason of its waits |
 //! | `slow` | makes the work of threads take longer for a while |
 //! | `switch` | whether time is accounted |
 //! | `network` | the TCP_INFO of the flows |
@@ -33,7 +33,7 @@ pub(crate) use network::FlowMeter;
 use network::NetworkTotals;
 use split::Spent;
 
-/// What a thread waits for while it is not on a processor.
+/// The reason why a thread is not on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// A disk or a file system.

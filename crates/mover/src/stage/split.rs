@@ -1,4 +1,4 @@
-//! Divides a thread's time by what it waited for.
+//! Divides a thread's time by the reason of its waits.
 
 use landspeed_record::CopyStage;
 

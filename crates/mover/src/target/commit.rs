@@ -42,7 +42,7 @@ impl Commit {
     }
 }
 
-/// The outcomes of files, by the link on which the source hears of them.
+/// The outcomes of files, by the link on which they are reported to the source.
 type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>;
 
 impl Receiving {
@@ -131,8 +131,9 @@ impl Receiving {
         (*entry, outcome)
     }
 
-    /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would
-    /// read it there, find it right, and get no error, as the kernel reports it once. So nothing of the file stays.
+    /// Ends a file that is not on stable storage. Data that a disk has not stored may still be in memory: the next copy
+    /// would read it there, find it right, and get no error, as the kernel reports it once. So nothing of the file
+    /// stays.
     fn unsynced(&self, entry: u64, file: &IncomingFile, failure: Failure) -> EntryOutcome {
         let outcome = self.failed(entry, failure);
         if is_of_disk(&failure) {
@@ -158,7 +159,7 @@ impl Receiving {
         }
     }
 
-    /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
+    /// Puts names, modes and times on stable storage too, and reports that to the source, together with the losses.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
         let finished = if self.is_synced { self.sync_all() } else { Ok(()) };

@@ -13,7 +13,7 @@ use crate::pages::{PAGE, begins_with_page};
 /// The alignment of memory, offset and length of a direct write (open(2), O_DIRECT).
 const BLOCK: usize = PAGE;
 
-/// Whether an end writes pieces of long files past the page cache. By default it does not.
+/// The switch for writes of long files that bypass the page cache. It is off by default.
 #[derive(Debug, Default)]
 pub(crate) struct DirectWrites {
     /// True at an end that writes files.

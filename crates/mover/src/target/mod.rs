@@ -1,4 +1,4 @@
-//! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
+//! The end that writes: it answers offers, takes pieces, and puts whole files in place.
 
 mod commit;
 mod direct;
@@ -71,9 +71,9 @@ pub struct Target {
     pub names: Vec<RelativeName>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
-    /// What is kept of each entry. The source is to send it too.
+    /// The metadata that are kept of each entry. The source must send them too.
     pub keeping: CopyKeeping,
-    /// What the user asked for beside them.
+    /// The user's other options.
     pub rules: CopyRules,
 }
 

@@ -233,7 +233,7 @@ impl Receiving {
         Ok(Answer::Unchanged)
     }
 
-    /// Sets what is kept of a folder whose entries are all there. A target's folder that was there before keeps what it has:
+    /// Sets what is kept of a folder whose entries are all there. An existing folder of the target keeps its metadata:
     /// only entries land in it, and it may be /tmp.
     pub(super) fn complete_folder(&self, offered: &OfferedEntry) -> Answer {
         if !self.is_allowed(&offered.name) {
@@ -243,7 +243,7 @@ impl Receiving {
             return Answer::Unchanged;
         }
         let open = || {
-            // Another one, of which this is the name in other letters, keeps what it has.
+            // An entry whose name only differs in case keeps its metadata.
             self.check_name(&offered.name, &mut LastFolder::default())?;
             self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY)
         };

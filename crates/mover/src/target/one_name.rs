@@ -17,7 +17,7 @@ use crate::beneath::LastFolder;
 use crate::extras::{ignores_form, is_in_other_case};
 use crate::name::RelativeName;
 
-/// How the target's file system distinguishes names, as far as it is known.
+/// The known properties of names in the target's file system.
 #[derive(Debug, Default)]
 pub(super) struct NameForms {
     /// Folders that are case-sensitive.

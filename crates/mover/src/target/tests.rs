@@ -222,7 +222,7 @@ fn many_outcomes_are_reported_in_several_messages() {
     assert!(messages.len() == 3 && messages.concat() == outcomes);
 }
 
-/// What a source sends beside names and content is bounded too, and devices are made only where the user asked for them.
+/// Metadata of a source are bounded too, and devices are created only where the user asked for them.
 #[test]
 fn a_source_gets_no_more_memory_for_attributes_and_no_device() {
     let folder = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ impl WorkFolder {
                 continue;
             }
             is_private(&folder, &path)?;
-            // What is made in it would inherit the same.
+            // Entries that are created in it would inherit the same.
             shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
             let mut work = WorkFolder { folder, above, direct: Arc::default(), has_parts: false };

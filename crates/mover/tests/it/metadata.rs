@@ -1,4 +1,4 @@
-//! What a copy keeps of entries beside their content.
+//! The metadata that a copy keeps of entries.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, UTIME_
 use super::compare::compared;
 use super::*;
 
-/// What the file system says of an entry, and its extended attributes, read without the mover's code.
+/// The metadata of an entry, and its extended attributes, read without the mover's code.
 #[derive(Debug, PartialEq)]
 struct Facts {
     mode: u32,

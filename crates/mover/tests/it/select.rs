@@ -184,7 +184,7 @@ fn a_folder_that_cannot_be_swept_keeps_the_extras_of_all_others() {
     assert_eq!(names_of(to.path()), ["a", "a/extra", "m", "z", "z/F", "z/f"]);
 }
 
-/// What the source cannot read may be there, so nothing is known of what lies below its name at the target.
+/// An entry that the source cannot read may exist, so the entries below its name at the target may not be extras.
 #[test]
 fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {
     if rustix::process::geteuid().is_root() {

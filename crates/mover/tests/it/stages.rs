@@ -1,4 +1,4 @@
-//! What the stages of a copy did with their time, and what held it.
+//! The times of a copy's stages, and its bottleneck.
 
 use std::fs;
 use std::io::{Read, Write};

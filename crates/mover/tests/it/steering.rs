@@ -25,8 +25,8 @@ fn udt() -> CopyArm {
     CopyArm { transport: Some("udt".to_owned()), ..arm(2, None) }
 }
 
-/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them calls the address
-/// that `through` makes of the server's.
+/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them connects to the
+/// address that `through` returns for the server's.
 fn over_udt(through: impl FnOnce(SocketAddr) -> SocketAddr) -> [OtherFlows; 2] {
     let (mut caller, listener) = openings("tls-udt");
     caller.server = through(caller.server);
@@ -130,7 +130,7 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
     assert!(!late.is_clean, "{late:?}");
 }
 
-/// Whether the file system takes such writes or refuses them, all bytes arrive.
+/// All bytes arrive, even if the file system refuses such writes.
 #[test]
 fn pieces_that_go_past_the_page_cache_in_the_middle_of_a_copy_arrive_too() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -57,7 +57,7 @@ struct ModelState {
     queued: bool,
     /// The TCP connection was reset.
     reset: bool,
-    /// What the client's descriptor is now, even before its call has returned.
+    /// The present socket of the client's descriptor, even before its call has returned.
     descriptor: ModelEnd,
     /// The end that accept is about to return.
     given: ModelEnd,

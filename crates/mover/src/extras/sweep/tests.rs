@@ -11,7 +11,7 @@ fn name(bytes: &[u8]) -> RelativeName {
     RelativeName::parse(bytes).expect("a name")
 }
 
-/// What the source has in a folder.
+/// Returns the names that the source has in a folder.
 fn names_in(folder: &[u8], names: &[&[u8]]) -> FolderNames {
     let names = names.iter().map(|name| NameDigest::of(name)).collect();
     FolderNames::parts(&name(folder), names).remove(0)

@@ -66,7 +66,7 @@ fn nothing_is_removed_if_there_are_too_many_extras_or_an_entry_has_failed() {
     }
 }
 
-/// All that the target has would be extras where nothing is mounted at the source.
+/// All entries of the target would be extras if a mount is missing at the source.
 #[test]
 fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
     let ask = |most, extras: [u64; 2]| {
@@ -91,7 +91,7 @@ fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
     assert_eq!(ask(None, [3, 0]), (true, None));
 }
 
-/// What a folder had in its place was no extra when extras were counted.
+/// The entries in its place were no extras when extras were counted.
 #[test]
 fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
     for (most, removes) in [(None, false), (Some(9), true)] {

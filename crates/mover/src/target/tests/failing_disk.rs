@@ -86,7 +86,7 @@ fn take_long(target: &Receiving, link: &Arc<SourceLink>, errno: i32) {
     target.commit_all(&queue);
 }
 
-/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. What is there of a file
+/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. The part of a file
 /// for which there is no room stays.
 #[test]
 fn nothing_stays_of_a_long_file_that_the_disk_has_lost() {

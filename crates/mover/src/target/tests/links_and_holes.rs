@@ -52,7 +52,7 @@ fn a_link_is_made_only_to_files_of_this_copy() {
     assert_eq!(linked(&target, 21, &file("d/two", to("own"))), (Answer::Made, Vec::new()));
     assert_eq!(linked(&target, 22, &file("d/two", to("own"))), (Answer::Unchanged, Vec::new()));
     assert_eq!(inode("d/two"), inode("own"));
-    // What is there is replaced, a symbolic link itself too, and a folder is not.
+    // An existing entry is replaced, even a symbolic link, but not a folder.
     assert_eq!(linked(&target, 23, &file("sym", to("own"))), (Answer::Made, Vec::new()));
     assert_eq!(inode("sym"), inode("own"));
     let (answer, more) = linked(&target, 24, &file("folder", to("own")));

@@ -118,7 +118,7 @@ fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
+/// A first copy has set the mode of such a folder although an entry in it had failed. The next copy continues there.
 #[test]
 fn a_folder_that_forbids_its_user_to_write_gets_its_entries() {
     for mode in [0o555, 0] {
