@@ -23,7 +23,7 @@ pub struct RdmaPort {
     pub interface: String,
     /// The addresses that are in use.
     pub gids: Vec<RdmaGid>,
-    /// True if the device is one of InfiniBand or RoCE; false for iWARP, EFA and usNIC.
+    /// True if the device is an InfiniBand or RoCE device; false for iWARP, EFA and usNIC.
     pub is_ca: bool,
     /// True if the port speaks RoCE; false for InfiniBand and iWARP.
     pub is_roce: bool,
@@ -61,8 +61,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the text of a file without white space around it; `None` if it is empty or cannot be read, as files of
-/// unused addresses.
+/// Returns the text of a file without white space around it; `None` if it is empty or cannot be read, as for unused
+/// addresses.
 fn text(file: PathBuf) -> Option<String> {
     let text = fs::read_to_string(file).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)

@@ -35,7 +35,8 @@ const SECTOR: u64 = 512;
 pub struct DiskCounters(Mutex<Vec<Disk>>);
 
 impl DiskCounters {
-    /// Begins to observe the disks under these paths; for a missing path, that under the nearest folder above it.
+    /// Begins to observe the disks under these paths; for a missing path, the disk under the nearest existing folder
+    /// above it.
     pub fn begin(paths: &[impl AsRef<Path>]) -> Self {
         Self::of(&SystemFiles::default(), paths.iter().filter_map(|path| device(path.as_ref())).collect())
     }
@@ -111,7 +112,7 @@ impl Disk {
     fn look(&mut self) {
         let Some(now) = DiskReading::of(&self.stat) else { return };
         let before = std::mem::replace(&mut self.last, now);
-        // The counters of a disk that was removed and came back begin anew.
+        // The counters of a disk that was removed and returned begin at zero.
         let Some(requests) = now.requests.checked_sub(before.requests) else { return };
         let sectors = |now: u64, before: u64| Bytes(now.saturating_sub(before).saturating_mul(SECTOR));
         let time = |now: u32, before: u32| Nanos::millis(now.wrapping_sub(before).into());

@@ -1,8 +1,9 @@
 //! The scene of cottrell-2005: senders, windows and a path of 2004 that lost packets and carried the traffic of others.
 //!
 //! The paper does not print the path's rate below the hosts' 1 Gb/s, its queue, its losses and its other traffic. They
-//! are free within [`SCENE_2004`], and a [`SceneSetting`] is one choice of all. The paper fixes the rest: the round
-//! trip, the hosts' windows of 16 MB (section II.B), the sender of Linux 2.4 (section II.B), four flows.
+//! are free parameters within [`SCENE_2004`], and a [`SceneSetting`] is one choice of all of them. The paper fixes the
+//! rest: the round trip, the hosts' windows of 16 MB (section II.B), the sender of Linux 2.4 (section II.B), four
+//! flows.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Contest, Study, StudyPath, StudyRun};
@@ -81,9 +82,9 @@ pub enum SceneWithout {
 }
 
 impl SceneSetting {
-    /// Returns setting `number` of an even sample of the family: a sequence of Halton (Numerische Mathematik 2, 1960),
-    /// which fills the family evenly whatever its length, moved by a random vector of `seed` (Cranley and Patterson,
-    /// SIAM Journal on Numerical Analysis 13, 1976).
+    /// Returns setting `number` of an even sample of the family: a Halton sequence (Numerische Mathematik 2, 1960),
+    /// which fills the family evenly at any length, shifted by a random vector of `seed` (Cranley and Patterson, SIAM
+    /// Journal on Numerical Analysis 13, 1976).
     pub fn draw(seed: u64, number: u32) -> SceneSetting {
         const PRIMES: [u32; 1 + SCENE_2004.len()] = [2, 3, 5, 7, 11, 13, 17, 19];
         let mut random = Random::new(seed);

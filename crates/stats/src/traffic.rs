@@ -241,8 +241,8 @@ fn nanos(time: f64) -> Nanos {
 }
 
 impl OnOffState {
-    /// Creates a source that is on at first with the share of its times on, and whose first packet is due at any time
-    /// within the spacing of packets.
+    /// Creates a source that is initially on with the probability of its duty cycle, and whose first packet is due at a
+    /// random time within the spacing of packets.
     fn new(random: &mut Random, on: DurationLaw, off: DurationLaw, spacing: f64) -> Self {
         let is_on = random.happens(share_on(&on, &off));
         let mut state = OnOffState { on, off, at: 0.0, left: 0.0, spacing };
@@ -258,8 +258,8 @@ impl OnOffState {
         self.wait(random, self.spacing);
     }
 
-    /// Moves on by `due` of the source's times on. A packet that a time on has no room for is due early in the next
-    /// one, so that short times have their share.
+    /// Advances by `due` of the source's on-time. A packet that does not fit into the present on-time is due early in
+    /// the next one, so that short on-times have their share.
     fn wait(&mut self, random: &mut Random, mut due: f64) {
         while self.left < due {
             due -= self.left;

@@ -135,9 +135,9 @@ impl HostKnob for EthtoolSetting {
 }
 
 impl EthtoolSetting {
-    /// Returns the error for a value that the driver did not take. EINVAL and EOPNOTSUPP, which no probe can foresee,
-    /// are its answers to a value out of its range, to one that its device cannot do (virtnet_set_coalesce), and to a
-    /// setting that another one decides.
+    /// Returns the error for a value that the driver did not take. The driver returns EINVAL or EOPNOTSUPP, which no
+    /// probe can foresee, for a value out of its range, for one that its device does not support
+    /// (virtnet_set_coalesce), and for a setting that another one decides.
     fn not_taken(&self, error: netlink::Error, value: &str, device: &str) -> Error {
         let detail = match &error {
             netlink::Error::Kernel { source, detail, .. } if source.raw_os_error() == Some(libc::EINVAL) => {

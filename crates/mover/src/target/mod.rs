@@ -80,9 +80,10 @@ pub struct Target {
 /// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the
 /// target keeps only the number of broken flows.
 ///
-/// # Errors Returns an error if the target's folder cannot be used, if another copy writes into it, if a flow breaks
-/// before the end and cannot be opened again in time, or if `cancel` is set. The data that have arrived until then stay
-/// for the next copy.
+/// # Errors
+/// Returns an error if the target's folder cannot be used, if another copy writes into it, if a flow breaks before the
+/// end and cannot be opened again in time, or if `cancel` is set. The data that have arrived until then stay for the
+/// next copy.
 pub fn receive(
     flows: Flows,
     target: &Target,

@@ -68,7 +68,8 @@ impl NameForms {
 impl Receiving {
     /// Opens a folder, which is made if it is missing, with those above it.
     ///
-    /// # Errors Returns ENOTUNIQ if one of them exists under another name that the file system treats as the same.
+    /// # Errors
+    /// Returns ENOTUNIQ if one of them exists under another name that the file system treats as the same.
     pub(super) fn made_folder(&self, folder: &RelativeName) -> io::Result<OwnedFd> {
         self.check_folder(folder)?;
         self.root.made_folder(folder)
@@ -76,7 +77,8 @@ impl Receiving {
 
     /// Checks that what is there under the name of an offered entry has this very name, as have the folders above it.
     ///
-    /// # Errors Returns ENOTUNIQ if it has another name that the file system treats as the same.
+    /// # Errors
+    /// Returns ENOTUNIQ if it has another name that the file system treats as the same.
     pub(super) fn check_name(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<()> {
         let Some((folder, _)) = name.split() else { return Ok(()) };
         self.check_folder(&folder)?;
@@ -133,7 +135,8 @@ impl Receiving {
     /// Gives an entry of the work folder its name at the target, which is `leaf` in its folder, in place of what may be there under
     /// this very name. The folder is known to have its own name ([`Receiving::made_folder`]).
     ///
-    /// # Errors Returns ENOTUNIQ if an entry exists under another name that the file system treats as the same.
+    /// # Errors
+    /// Returns ENOTUNIQ if an entry exists under another name that the file system treats as the same.
     pub(super) fn place(
         &self,
         own: &[u8],

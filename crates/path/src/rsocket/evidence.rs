@@ -21,9 +21,10 @@ pub(super) fn why_tcp(call: &NotifiedCall<'_>) -> FallbackReason {
     }
 }
 
-/// Returns true if a process has not loaded the library. A process that has ended has nothing loaded, and is not meant.
+/// Returns true if a process has not loaded the library. A process that has ended has nothing loaded, and returns
+/// false.
 fn lacks_library(process: i32) -> bool {
-    // Other names in it may be no UTF-8.
+    // Other names in it need not be UTF-8.
     let maps = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
     !maps.is_empty() && !String::from_utf8_lossy(&maps).contains(library::NAME)
 }

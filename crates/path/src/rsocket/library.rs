@@ -21,10 +21,10 @@ pub(super) fn find() -> Option<PathBuf> {
     files.into_iter().find(|file| file.exists())
 }
 
-/// Returns true if the library is of a version whose connections are not counted. An unknown version is taken for a
-/// newer one.
+/// Returns true if the library is of a version whose connections are not counted. An unknown version counts as a newer
+/// one.
 pub(super) fn is_old(library: &Path) -> bool {
-    // It is in a folder beside librdmacm, whose name is a link to a file with the version.
+    // The library is in a folder beside librdmacm, whose name is a link to a file with the version.
     let names = library.parent().and_then(Path::parent).map(|folder| folder.join("librdmacm.so.1"));
     let file = names.and_then(|link| fs::read_link(link).ok());
     file.and_then(|file| version(file.file_name()?.to_str()?)).is_some_and(|version| version < COUNTED)

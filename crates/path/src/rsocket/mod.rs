@@ -96,7 +96,7 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
         return Err(Error::NoVerbsDriver);
     }
     let mut ports = rdma::ports();
-    // Over iWARP, the end that connects calls nothing that could be counted.
+    // Over iWARP, the connecting end makes no call that could be counted.
     ports.retain(|port| port.is_ca);
     if ports.is_empty() {
         return Err(Error::NoRdmaDevice);
@@ -104,7 +104,7 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
     Ok((manager()?, CountedPorts::new(ports)))
 }
 
-/// Returns true if the library takes this value of [`FORK_SAFE`] for true, as atoi(3) reads it.
+/// Returns true if the library treats this value of [`FORK_SAFE`] as true, as atoi(3) reads it.
 fn connects_late(value: &str) -> bool {
     let value = value.trim_start();
     let digits = value.strip_prefix(['+', '-']).unwrap_or(value);

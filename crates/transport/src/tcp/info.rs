@@ -45,7 +45,8 @@ pub struct TcpLimits {
 
 /// Returns the limits of the sending half of a TCP connection so far.
 ///
-/// # Errors Returns an error if the socket is not a TCP socket.
+/// # Errors
+/// Returns an error if the socket is not a TCP socket.
 pub fn tcp_limits(socket: impl AsFd) -> io::Result<TcpLimits> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     let [_, busy, window, buffer] = info.rate_and_times;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// The environment variable that chooses: auto, kvm or tcg.
+/// The environment variable that selects the accelerator: auto, kvm or tcg.
 pub const ACCELERATOR_VARIABLE: &str = "LANDSPEED_VM_ACCEL";
 const DEVICE: &str = "/dev/kvm";
 /// QEMU's arguments for a guest that runs one program of the initrd, and ends: a kernel panics when its first process
@@ -18,7 +18,7 @@ const PROBE: &str = "-M q35 -accel kvm -cpu max -smp 2 -m 512M -display none -mo
 const PROBE_WORDS: &str = "console=ttyS0 panic=-1 mitigations=off quiet rdinit=/bin/sleep -- 0";
 /// The kernel's output if the program ran to its end.
 const ENDED: &str = "Attempted to kill init! exitcode=0x00000000";
-/// Time limit for that, in seconds. Without KVM it takes less.
+/// Time limit of the probe, in seconds. Even emulation takes less.
 const LIMIT_S: u32 = 20;
 
 /// The accelerator of guests.

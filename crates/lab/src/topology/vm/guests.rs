@@ -21,7 +21,7 @@ use crate::topology::namespace::with_namespace;
 
 /// Time limit for both guests to boot.
 const BOOT: Duration = Duration::from_secs(240);
-/// Time limit for a QEMU that has started to make its network devices.
+/// Time limit for a started QEMU to create its network devices.
 const APPEARS: Duration = Duration::from_secs(20);
 /// Size of a guest's own disk, on which /etc lies.
 const DISK_BYTES: u64 = 64 << 20;
@@ -60,7 +60,7 @@ pub struct Guests {
 #[derive(Debug)]
 struct Guest {
     number: usize,
-    /// Its own disk, which outlives its power.
+    /// Its own disk, which survives a power cycle.
     disk: File,
     /// The output of the guest and of its QEMU since power-on.
     console: File,
@@ -129,7 +129,7 @@ impl Guests {
         self.wait()
     }
 
-    /// Starts the QEMU of a guest. Returns what it prints, and its process.
+    /// Starts the QEMU of a guest. Returns its output and its process.
     fn power_on(&self, number: usize, disk: &File) -> Result<(File, Child), Error> {
         let console = in_memory("console")?;
         let said = || console.try_clone().during(|| "keep a guest's console".into());
@@ -144,7 +144,7 @@ impl Guests {
         let kernel = images::kernel(&self.spec.kernels[number - 1], &self.images).map_err(cannot_run)?;
         let disk = format!("/proc/{}/fd/{}", std::process::id(), disk.as_raw_fd());
         let [data, login] = &NETWORKS;
-        // Guests leave the processors to the programs that wait for them, such as ssh.
+        // Guests have a lower priority than the programs that wait for them, such as ssh.
         let mut command = Command::new("nice");
         command.arg(&self.qemu).args(MACHINE.split(' ')).args(["-accel", self.accelerator.argument()]);
         command.args(["-m", &format!("{}M", self.spec.memory_mib)]);
@@ -160,7 +160,7 @@ impl Guests {
         Ok(command)
     }
 
-    /// Joins the devices that the QEMU of a guest makes to the guests' bridges.
+    /// Joins the devices that a guest's QEMU creates to the guests' bridges.
     fn attach(&self, number: usize) -> Result<(), Error> {
         let joined = with_namespace(&self.namespace, || {
             let rtnl = Rtnl::open()?;
@@ -208,7 +208,7 @@ impl Guest {
     }
 
     fn end(&mut self) {
-        // Neither can fail in a way that matters: a QEMU that has ended is reaped.
+        // Errors do not matter here: a QEMU that has ended is reaped.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_folder_that_was_prepared_is_taken() {
+    fn the_first_prepared_folder_is_used() {
         let [empty, full] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         std::fs::write(full.path().join("root.sqfs"), "").unwrap();
         let folders = [empty.path().to_owned(), full.path().to_owned()];
