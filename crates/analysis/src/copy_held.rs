@@ -123,7 +123,7 @@ impl Crew {
             crew.work.push((place.quota, *stage, quota));
             crew.work.push((place.steal, *stage, steal));
             crew.work.push((beside, *stage, share(times.device_ns)));
-            // A crew that is slowed by a quota or a hypervisor waits for no other crew.
+            // A crew that waits for `--limit-rate` waits for no other crew.
             crew.work.push((CopyHold::Limit, *stage, share(times.limited_ns)));
             crew.starved += share(times.starved_ns);
             crew.blocked += share(times.blocked_ns);
@@ -223,9 +223,9 @@ fn network(flows: &CopyNetworkTimes) -> CopyHold {
     }
 }
 
-/// Returns what holds a source whose data pass through the machine of the command; `None` if they do not. Data that a
-/// slow session of the target takes wait there. Where the relay neither waits nor works, the source's session delivers
-/// nothing.
+/// Returns what holds a source whose data pass through the machine of the command; `None` if they do not. Where the
+/// target's session is slow, the data wait in the relay. Where the relay neither waits nor works, the source's session
+/// delivers nothing.
 fn relay(times: &CopyRelayTimes) -> Option<CopyHold> {
     let busiest = times.source_processor_ns.max(times.target_processor_ns);
     let share = |spent: Nanos| spent.share_of(times.relayed_ns);

@@ -178,7 +178,7 @@ pub struct ConnectionCounts {
     pub rdma: Vec<RdmaDevice>,
 }
 
-/// A port of an RDMA device, and the bytes that it sent for all programs of the host while this one ran.
+/// A port of an RDMA device, and the packets that it sent for all programs of the host while this one ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RdmaDevice {
     /// Name of the device, such as "mlx5_0".

@@ -12,7 +12,7 @@
 //! | `smc` | the kernel's SMC-R in place of TCP: RDMA between two hosts |
 //! | `rsocket` | librdmacm's rsockets in place of TCP: RDMA between two hosts, by a library that is preloaded |
 //! | `kernel_socket` | the common part of `mptcp` and `smc`: a protocol of the kernel in place of TCP |
-//! | `rdma` | the RDMA devices of a path, and the bytes that they send |
+//! | `rdma` | the RDMA devices of a path, and the packets that they send |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
 //! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |

@@ -49,7 +49,7 @@ fn a_folder_that_another_user_can_read_or_replace_is_refused() {
 #[test]
 fn a_folder_of_another_user_is_refused_anywhere_on_the_path() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIP what_belongs_to_another_user_is_refused: needs root to be another user");
+        return eprintln!("SKIP a_folder_of_another_user_is_refused: needs root to be another user");
     }
     let home = tempfile::tempdir().unwrap();
     let theirs = home.path().join("theirs");

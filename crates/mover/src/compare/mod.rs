@@ -2,7 +2,7 @@
 //!
 //! Each flow carries one question at a time, and its answer: how do these entries differ? Where content is compared,
 //! both ends read pieces of a file at the same time, the source sends its digests, and the target answers whether they
-//! are equal to its own. So no digest leaves the target, and the target keeps no state between two questions.
+//! are equal to its own. So no digest leaves the target, and between two questions it keeps only its own digests.
 
 #[cfg(test)]
 mod fuzz;

@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::MODE_BITS;
 
-/// The modes that files have got from their creation. Beside the mode, it depends on the user's umask, which this
-/// process does not change, on a default ACL, which the folder for new files does not have, and on the file system,
-/// which is one for that folder: some have modes of their own (vfat). So what holds for one file holds for all of the
-/// same mode.
+/// Whether files got the mode with which they were created, by mode. Besides the mode, this depends on the user's
+/// umask, which this process does not change, on a default ACL, which the folder for new files does not have, and on
+/// the file system, which is one for that folder: some have modes of their own (vfat). So what holds for one file holds
+/// for all of the same mode.
 #[derive(Debug, Default)]
 pub(super) struct CreatedModes(Mutex<BTreeMap<u32, bool>>);
 

@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
     pub(crate) room: AttributeRoom,
 }
 
-/// The mode of an entry before its metadata are set.
+/// The metadata of an entry before the kept ones are set.
 struct Before {
     owner: Owner,
     /// Its special bits, which stay where the owner is not kept.

@@ -1,5 +1,5 @@
-//! The precision with which the target's file system keeps times. It rounds silently a time that it cannot keep: vfat
-//! has steps of two seconds, others have whole seconds, or no time before 1970 or after 2038.
+//! The precision with which the target's file system keeps times. It silently changes a time that it cannot keep:
+//! vfat has steps of two seconds, others have whole seconds, or no time before 1970 or after 2038.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ const ORDINARY: Range<i64> = 347_155_200..2_145_916_800;
 /// The nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// The known steps of time.
+/// The finest step of time that the file system is known to keep, in nanoseconds.
 #[derive(Debug)]
 pub(super) struct KeptTimes(AtomicU64);
 

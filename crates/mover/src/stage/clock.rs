@@ -72,8 +72,8 @@ pub(crate) fn wait<T>(why: Pause, pause: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Attributes the time that this thread has slept in system calls since the last call. Returns true about ten times a
-/// second, after the times have been added to those of the end.
+/// Attributes to `why` the time that this thread has slept in system calls since the last call. Returns true about ten
+/// times a second, after the times have been added to those of the end.
 pub(crate) fn settle(why: Pause) -> bool {
     on_clock(|clock| clock.settle(why)).unwrap_or_default()
 }

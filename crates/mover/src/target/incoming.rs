@@ -39,7 +39,7 @@ pub(super) struct IncomingFile {
     is_open: RwLock<bool>,
     /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
     may_have_old: bool,
-    /// The size on disk of the file that it replaces.
+    /// The size on disk of the entry that it replaces.
     replaces: u64,
     /// The file of this length that is in place, if the content of both is compared.
     in_place: Option<InPlace>,
@@ -79,12 +79,12 @@ impl IncomingFile {
         self.may_have_old = may;
     }
 
-    /// Sets the size on disk of the file that it replaces.
+    /// Sets the size on disk of the entry that it replaces.
     pub(super) fn replace(&mut self, bytes: u64) {
         self.replaces = bytes;
     }
 
-    /// Returns the size on disk of the file that it replaces.
+    /// Returns the size on disk of the entry that it replaces.
     pub(super) fn replaces(&self) -> u64 {
         self.replaces
     }

@@ -51,7 +51,7 @@ impl End for Serving<'_> {
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Rest => {
                 stage::rest();
-                // No later message may follow that would carry the reports that can wait.
+                // Reports that wait for a further message must leave now, because none may follow.
                 link.outbox.wake();
             }
             ToTarget::Room { again } => receiving.tell_room(again, link),

@@ -228,7 +228,7 @@ mod tests {
             CallStack { owner: SampleOwner::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
         assert_eq!(count(SampleOwner::Watched), [(&watched, &2)]);
         let others = CallStack { owner: SampleOwner::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
-        assert_eq!(count(SampleOwner::Others), [(&others, &2)], "their user code is not sampled");
+        assert_eq!(count(SampleOwner::Others), [(&others, &2)], "their user code is left out");
     }
 
     #[test]

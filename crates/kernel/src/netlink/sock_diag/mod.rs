@@ -215,7 +215,7 @@ mod tests {
             (diag.as_fd().try_clone_to_owned().unwrap(), listener, client)
         };
         let Ok((handed, listener, client)) = crate::netlink::in_throwaway(there) else {
-            return eprintln!("SKIP one_that_was_handed_over: needs root for another namespace");
+            return eprintln!("SKIP a_socket_that_was_handed_over: needs root for another namespace");
         };
         let diag = SockDiag::of(handed).unwrap();
         let to = PortFilter { local: 0, remote: listener.local_addr().unwrap().port() };

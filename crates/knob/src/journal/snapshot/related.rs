@@ -107,8 +107,8 @@ fn is_stacked_on(link: &Link, lower: u32) -> bool {
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
-        let standing = links.iter().filter(move |link| is_stacked_on(link, of)).map(|link| link.index);
-        standing.chain(master(of)).collect::<Vec<_>>()
+        let stacked = links.iter().filter(move |link| is_stacked_on(link, of)).map(|link| link.index);
+        stacked.chain(master(of)).collect::<Vec<_>>()
     };
     let below = |of: u32| links.iter().filter(|l| l.master == Some(of)).map(|l| l.index).collect::<Vec<_>>();
     let mut found = closure(index, &above);

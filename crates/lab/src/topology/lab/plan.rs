@@ -136,7 +136,7 @@ impl LabPlan {
         self.guest_spec().is_some()
     }
 
-    /// Returns the virtual machines that are the hosts; `None` if the hosts are namespaces.
+    /// Returns the specification of the virtual machines that are the hosts; `None` if the hosts are namespaces.
     pub(super) fn guest_spec(&self) -> Option<&GuestSpec> {
         match &self.middle {
             Some((_, LabInterconnect::Guests(spec))) => Some(spec),

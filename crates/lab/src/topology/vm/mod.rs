@@ -1,7 +1,7 @@
 //! The topology `lab:vm`: two virtual machines, each with a kernel of its own.
 //!
 //! landspeed boots them in QEMU, and reaches them by ssh from the lab's namespace. They show the effect of a setting on
-//! a kernel other than this machine's. Their speeds say nothing about hardware, with KVM or without.
+//! their kernels, whichever kernel this machine has. Their speeds say nothing about hardware, with KVM or without.
 
 mod accelerator;
 mod guests;
