@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_comments_and_tests_are_told_apart() {
+    fn code_comments_and_tests_are_counted_separately() {
         let source = "//! Head.\n\n/* long\n   comment */\nfn one() {} // beside\n#[cfg(test)]\nmod tests {\n    fn two() {}\n}\n";
         let (production, tests) = parted(source);
         let mut lines = [Lines::default(); 2];

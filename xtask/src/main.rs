@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_makefile_says_is_understood_and_the_rest_refused() {
+    fn arguments_of_the_makefile_are_understood_and_others_refused() {
         let parse = |line: &str| XtaskArguments::try_parse_from(line.split(' '));
         for line in ["xtask check", "xtask test", "xtask docs", "xtask census --tree /x", "xtask notices"] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));

@@ -139,13 +139,13 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
         .with_context(|| format!("cannot run {}", program.executable.display()))?;
     let ended = TestOutcome { name, passed: status.success(), took: began.elapsed() };
     let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-    println!("{}", told(&ended, &printed));
+    println!("{}", summary(&ended, &printed));
     Ok(ended)
 }
 
 /// Returns the text to print for a program: one line, with the reasons of skipped tests, if it passed; otherwise its
 /// output from the failures on.
-fn told(ended: &TestOutcome, printed: &str) -> String {
+fn summary(ended: &TestOutcome, printed: &str) -> String {
     // A program with its own main function prints no line of results.
     let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_found_in_what_cargo_says() {
+    fn programs_are_found_in_cargos_output() {
         let message = |test: bool, executable: Value| {
             json!({
                 "reason": "compiler-artifact", "manifest_path": "/x/crates/stats/Cargo.toml",
@@ -205,15 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_printed_and_what_was_skipped_is_named() {
+    fn failures_are_printed_and_skipped_tests_are_named() {
         let ended =
             |passed| TestOutcome { name: "stats power".into(), passed, took: Duration::from_millis(1_260) };
         let printed = "running 2 tests\nSKIP x: no such kernel\ntest result: ok. 2 passed\n";
         assert_eq!(
-            told(&ended(true), printed),
+            summary(&ended(true), printed),
             "   1.3 s  stats power: test result: ok. 2 passed\n          SKIP x: no such kernel"
         );
-        let failed = |printed: &str| told(&ended(false), printed);
+        let failed = |printed: &str| summary(&ended(false), printed);
         assert_eq!(failed("torn apart"), "   1.3 s  stats power: FAILED\ntorn apart");
         assert_eq!(
             failed("test x ... ok\ntest y ... FAILED\nsuccesses:\n    x\n\nfailures:\n---- y"),

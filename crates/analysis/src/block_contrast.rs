@@ -34,8 +34,7 @@ impl BlockFigures {
         })
     }
 
-    /// Returns the contrast of the shares of processor time that the trials lost in the way `way`: candidate minus
-    /// incumbent.
+    /// Returns the contrast of the shares of processor time that the trials lost to `way`: candidate minus incumbent.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
         BlockContrast::new(self.difference(way.share), self.candidate_first, within)
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_told_apart_from_their_own_arm_in_time_order() {
+    fn each_trial_deviates_from_the_mean_of_its_own_arm_in_time_order() {
         let block = BlockFigures::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true)
             .contrast(Metric::Rate, &LostTimeEffects::default(), true)
             .unwrap();
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_freed_of_what_lost_time_did() {
+    fn the_effect_of_lost_time_is_taken_from_a_block() {
         let trial = |steal: f64| TrialFigures { steal, ..rate(1e9 * (1.0 - steal)) };
         let mut toll = LostTimeEffects::default();
         for steals in [[0.0, 0.3, 0.0, 0.1], [0.2, 0.0, 0.3, 0.0], [0.0, 0.1, 0.2, 0.4], [0.3, 0.0, 0.0, 0.1]]

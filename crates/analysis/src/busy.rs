@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_busy_machine_is_told_of() {
+    fn only_a_busy_machine_gets_a_warning() {
         let said = |cpus, load| busy("A", &HostFacts { cpus, load, ..HostFacts::default() });
         let sentence = "host A: 2 cores, load 55: the result will be about the scheduler";
         assert_eq!(said(2, Some(55.04)).as_deref(), Some(sentence));

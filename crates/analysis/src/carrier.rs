@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bond_a_vlan_and_a_bridge_are_named_and_what_lies_below_is_listed() {
+    fn a_bond_a_vlan_and_a_bridge_are_named_and_lower_links_are_listed() {
         let under = |upper, link: LinkFacts| LinkFacts { upper: Some(upper), ..link };
         let links = [
             LinkFacts { lower: Some(4), ..at(5, "bond0.7", "192.0.2.2") },
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn other_traffic_is_taken_off_and_what_is_left_is_told() {
+    fn other_traffic_is_subtracted_and_a_differing_path_is_reported() {
         let links = [at(2, "eth0", "192.0.2.2"), at(3, "eth1", "192.0.2.3")];
         let busy = [("eth0", 1_000, 1_000), ("eth1", 90_000, 80_000)];
         let found = seen(&links, "eth0", &busy);
@@ -295,24 +295,24 @@ mod tests {
             beside: beside.iter().map(|name| (*name).to_owned()).collect(),
             ..Carrier::default()
         };
-        let told = |carrier_b: Carrier| {
+        let text = |carrier_b: Carrier| {
             remarks(&PathFacts { carrier_a: carrier("a", "a", "a", &[]), carrier_b, ..PathFacts::default() })
                 .join(" ")
         };
-        assert_eq!(told(carrier("b", "b", "b", &[])), "");
-        assert_eq!(told(Carrier { is_observed: false, ..carrier("b", "b", "b", &[]) }), "");
-        let apart = told(carrier("b1", "b2", "b1", &[]));
+        assert_eq!(text(carrier("b", "b", "b", &[])), "");
+        assert_eq!(text(Carrier { is_observed: false, ..carrier("b", "b", "b", &[]) }), "");
+        let apart = text(carrier("b1", "b2", "b1", &[]));
         assert_eq!(
             apart,
             "Host B: data come in over b2, acknowledgements leave over b1; its route names b1."
         );
-        assert!(told(carrier("b1", "b2", "b2", &[])).contains("over b2, although its route names b1"));
-        assert!(told(carrier("wg0", "wg0", "wg0", &["eth0"])).contains("may lie below wg0"));
-        assert!(told(carrier("b1", "b2", "b2", &["b3"])).contains("over b2 or b3, not over b1"));
+        assert!(text(carrier("b1", "b2", "b2", &[])).contains("over b2, although its route names b1"));
+        assert!(text(carrier("wg0", "wg0", "wg0", &["eth0"])).contains("may lie below wg0"));
+        assert!(text(carrier("b1", "b2", "b2", &["b3"])).contains("over b2 or b3, not over b1"));
     }
 
     #[test]
-    fn a_trial_whose_data_came_elsewhere_is_told() {
+    fn a_trial_whose_data_came_over_another_interface_is_reported() {
         let end = |own: &str, rows: &[(&str, u64, u64)]| EndpointOutcome {
             received_bytes: Bytes(1_000),
             observed: Observations::default()
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_tell_nothing_leave_the_route() {
+    fn without_traffic_in_the_counters_the_route_decides() {
         let links = [link(2, "eth0"), link(3, "eth1")];
         for rows in [&[][..], &[("eth1", 60, 60), ("lo", 5_000, 5_000)]] {
             let found = seen(&links, "eth0", rows);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_stopped_says_what_is_there() {
+    fn a_confirmation_that_is_stopped_reports_its_blocks() {
         assert_eq!(confirm(0, |_| 1.3), None);
         let one = confirm(1, |_| 1.3).unwrap();
         assert!(!one.holds && one.blocks == 1, "one block has no interval: {one:?}");

@@ -11,7 +11,7 @@ const OTHERS: f64 = 1.3;
 pub(crate) fn copy_disks(end: &CopyEnd, by_content: bool) -> [Option<CopyDiskUse>; 2] {
     let (copied, sent) = (end.outcome.copied_bytes, end.outcome.sent_bytes);
     let read = if by_content { Bytes(u64::MAX) } else { copied.max(sent) };
-    // A copy that was cut off does not say what it sent.
+    // The record of a copy that was cut off lacks the bytes that it sent.
     let written = if sent > Bytes(0) { sent } else { copied };
     let source = end.stages.source_disk.and_then(|disk| disk_use(&disk, disk.read_bytes, read));
     let target = end.stages.target_disk.and_then(|disk| disk_use(&disk, disk.written_bytes, written));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_from_the_copy_by_what_each_end_moves() {
+    fn load_of_others_is_found_by_the_bytes_that_each_end_moves() {
         let source = CopyDiskTimes { read_bytes: Bytes(2_000_000_000), written_bytes: Bytes(0), ..disk() };
         let of = |copied, sent, by_content| {
             let disks = copy_disks(&end(Some(source), copied, sent), by_content);
@@ -91,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_had_nothing_to_do_says_nothing() {
+    fn an_idle_disk_has_no_figures() {
         let idle = CopyDiskTimes { requests: 0, ..disk() };
         assert_eq!(copy_disks(&end(Some(idle), 1, 1), false)[0], None);
-        // What a peer counts is any number.
+        // A peer may report any counts.
         let forged = CopyDiskTimes { observed_ns: Nanos(0), busy_ns: Nanos(u64::MAX), ..disk() };
         let [forged, _] = copy_disks(&end(Some(forged), 1, 1), false);
         let forged = forged.expect("it has requests");

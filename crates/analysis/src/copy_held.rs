@@ -1,9 +1,9 @@
-//! What held a copy, from the times of its stages.
+//! Finds what held a copy, from the times of its stages.
 //!
-//! The threads that do the same are a crew: they walk, or read and send, or receive and write, or sync. In a chain of crews
-//! the one that neither starves nor is blocked sets the pace, so the crew that worked for the largest share of its life comes
-//! first, with the row that took most of it. The network is a crew that cannot be asked: it works while the source waits to
-//! send and the target waits for data.
+//! Threads with the same task are a crew: they walk, or read and send, or receive and write, or sync. In a pipeline,
+//! the crew that neither starves nor is blocked is the bottleneck. So the crew that worked for the largest share of its
+//! life comes first, with the row that took most of it. The network counts as a crew without threads: it works while
+//! the source waits to send and the target waits for data.
 
 mod rows;
 
@@ -18,19 +18,20 @@ use CopyStage::{Hash, Install, Metadata, Read, Receive, Send, Sync, Walk, Write}
 
 /// The least share of the copy's time that is listed.
 const LEAST: f64 = 0.01;
-/// A standing queue doubles the round-trip time: then the path carries no more, whatever window is full.
+/// A standing queue doubles the round-trip time: then the path is the bottleneck, whichever window is full.
 const QUEUE: f64 = 2.0;
 /// With losses a smaller queue is enough: a control that backs off empties the queue whose overflow lost the packets. Losses by
 /// chance leave it empty.
 const OVERFLOWING_QUEUE: f64 = 1.25;
 /// The share of segments sent again from which losses, and not the path's rate, keep the window small.
 const LOSSY: f64 = 1e-5;
-/// The share of the time on the network from which a full window or buffer holds a path without losses. A congestion control
-/// that paces by the rate that it has seen, such as BBR, paces by what the window let through: it is seldom seen waiting for it.
+/// The share of the time on the network from which a full window or buffer holds a path without losses. A congestion
+/// control that paces by its measured delivery rate, such as BBR, paces at the rate that the window allows, so it
+/// seldom waits for the window.
 const FULL: f64 = 0.1;
-/// The share of its time from which a thread that is on a processor is taken to have no more to give.
+/// The share of its time on a processor from which a thread counts as saturated.
 const FULL_THREAD: f64 = 0.8;
-/// The share of the time from which a session that takes data slowly is what the relay waits for.
+/// The share of the time from which a slow session is what the relay waits for.
 const MOSTLY: f64 = 0.5;
 
 /// Returns what held a copy with these times.
@@ -41,8 +42,8 @@ pub fn copy_held(times: &CopyTimes) -> CopyHeld {
     CopyHeld { by, gain_at_most }
 }
 
-/// Returns the rows that are worth a word, each with its share of the time. The first row holds the copy, the second one would
-/// hold it without the first, and so on.
+/// Returns the rows that are worth reporting, each with its share of the time. The first row holds the copy, the second
+/// one would hold it without the first, and so on.
 fn ranked(crews: &[Crew]) -> Vec<CopyHolder> {
     let (mut by, mut named) = (Vec::new(), Vec::new());
     while let Some(holder) = busiest(crews, &named).0.and_then(|crew| crew.largest(&named)) {
@@ -58,7 +59,7 @@ fn busiest<'a>(crews: &'a [Crew], without: &[CopyHold]) -> (Option<&'a Crew>, f6
     busy.fold((None, 0.0), |most, one| if one.1 > most.1 { one } else { most })
 }
 
-/// What the work at one end is held by.
+/// The resources that can hold the work at one end.
 #[derive(Clone, Copy)]
 struct Place {
     disk: CopyHold,
@@ -95,10 +96,10 @@ impl Place {
     }
 }
 
-/// The threads that do the same, as shares of their lives.
+/// A crew: threads with the same task. Times are shares of their lives.
 #[derive(Default)]
 struct Crew {
-    /// What the threads worked at, by row and stage.
+    /// The work of the threads, by row and stage.
     work: Vec<(CopyHold, CopyStage, f64)>,
     starved: f64,
     blocked: f64,
@@ -109,7 +110,7 @@ impl Crew {
         Crew::over(life(end, stages), end, place, stages)
     }
 
-    /// Returns a crew whose shares are of `life`, which is no less than its own.
+    /// Returns a crew whose shares relate to `life`, which is no less than its own.
     fn over(life: f64, end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
         let share = |nanos: Nanos| nanos.as_secs_f64() / life.max(1e-9);
         let lost = LostParts::of(end, stages.iter().map(|stage| share(end.of(*stage).queued_ns)).sum());
@@ -122,7 +123,7 @@ impl Crew {
             crew.work.push((place.quota, *stage, quota));
             crew.work.push((place.steal, *stage, steal));
             crew.work.push((beside, *stage, share(times.device_ns)));
-            // A crew that is held back waits for no other one.
+            // A crew that waits for `--limit-rate` waits for no other crew.
             crew.work.push((CopyHold::Limit, *stage, share(times.limited_ns)));
             crew.starved += share(times.starved_ns);
             crew.blocked += share(times.blocked_ns);
@@ -158,9 +159,9 @@ impl Crew {
 
 /// Why a crew waits for a processor, beside other threads that want it: parts of its time, 0 to 1.
 struct LostParts {
-    /// Of the time in which it is queued: a quota has stopped it.
+    /// The part of its queued time in which a quota has stopped it.
     quota: f64,
-    /// Of the rest of the time in which it wants a processor: the hypervisor gave that to others.
+    /// The part of the remaining time, on a processor or queued, that the hypervisor gave to others.
     steal: f64,
 }
 
@@ -222,8 +223,9 @@ fn network(flows: &CopyNetworkTimes) -> CopyHold {
     }
 }
 
-/// Returns what holds a source whose data pass through the machine of the command; `None` if they do not. What the target's
-/// session takes slowly waits there. Where neither waits nor works, nothing comes from the source's session.
+/// Returns what holds a source whose data pass through the machine of the command; `None` if they do not. Where the
+/// target's session is slow, the data wait in the relay. Where the relay neither waits nor works, the source's session
+/// delivers nothing.
 fn relay(times: &CopyRelayTimes) -> Option<CopyHold> {
     let busiest = times.source_processor_ns.max(times.target_processor_ns);
     let share = |spent: Nanos| spent.share_of(times.relayed_ns);

@@ -10,8 +10,8 @@ use crate::copy_held;
 /// The length of the window of rates, and of what holds the copy.
 const WINDOW: Nanos = Nanos::secs(10);
 
-/// Follows a copy. A report may say less than the one before, because a file that changed is sent again, or because a host errs.
-/// What was shown stays.
+/// Follows a copy. A report may have lower counts than the one before, because a file that changed is sent again, or
+/// because a host errs. The counts that were shown do not fall.
 #[derive(Debug)]
 pub struct CopyFollower {
     /// The reports of the last 10 s, and the newest one before them. There is at least one.
@@ -19,7 +19,7 @@ pub struct CopyFollower {
     last: CopyProgressFigures,
 }
 
-/// What was known of a copy at one moment.
+/// The counts of a copy at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct SeenCopy {
     at: Nanos,
@@ -34,7 +34,7 @@ impl Default for CopyFollower {
 }
 
 impl CopyFollower {
-    /// Takes a report that came `at` this time since the beginning, and returns the progress.
+    /// Takes a report that arrived at the time `at` since the beginning, and returns the progress.
     pub fn take(&mut self, at: Nanos, counts: CopyCounts, times: CopyTimes) -> CopyProgressFigures {
         let (at, counts) = (at.max(self.last.at_ns), grown(&self.last.counts, counts));
         let now = SeenCopy { at, moved: counts.moved_bytes, times };
@@ -56,7 +56,7 @@ impl CopyFollower {
     }
 }
 
-/// Returns the counts of a report, and of the one before where that had more.
+/// Returns for each count the larger one of this report and the one before.
 fn grown(before: &CopyCounts, now: CopyCounts) -> CopyCounts {
     CopyCounts {
         found: now.found.max(before.found),
@@ -121,9 +121,9 @@ mod tests {
         assert_eq!(take(3, 60).counts.moved_bytes, Bytes::mib(60));
     }
 
-    /// The first half of a copy says nothing of what holds it now.
+    /// The first half of a copy does not show what holds it now.
     #[test]
-    fn what_holds_the_copy_is_that_of_the_last_seconds() {
+    fn the_bottleneck_of_a_copy_is_that_of_the_last_seconds() {
         let (mut follower, mut times) = (CopyFollower::default(), CopyTimes::default());
         let mut after = |seconds: std::ops::Range<u64>, is_disk: bool| {
             let mut progress = CopyProgressFigures::default();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the ends report, in whatever order.
+        /// The ends may report any counts, in any order.
         #[test]
         fn time_bytes_entries_and_share_never_fall(
             reports in proptest::collection::vec(

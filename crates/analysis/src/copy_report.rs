@@ -11,7 +11,7 @@ use crate::copy_disk::copy_disks;
 use crate::copy_held;
 use crate::disturbance::over_copy;
 
-/// Returns what the copy of a record came to, and what held it. `path` names the record in errors.
+/// Returns the outcome of a record's copy, and what held it. `path` names the record in errors.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a copy, or if its plan cannot be read.
@@ -74,7 +74,7 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
     }
 }
 
-/// Returns a path for people. Other characters stand for bytes that are no text.
+/// Returns a path for people. Bytes that are no text are replaced by other characters.
 pub fn shown_path(path: &PathBytes) -> String {
     EscapedText::from(&*String::from_utf8_lossy(&path.0)).into()
 }
@@ -87,7 +87,7 @@ fn last_moment(record: &Record) -> CopyEnd {
     CopyEnd { duration_ns: at_ns, outcome, stages, ..CopyEnd::default() }
 }
 
-/// Returns why a copy did not come to its end: what the record says last, if it says anything.
+/// Returns why a copy did not finish: the last reason in the record, if there is one.
 fn why_cut_off(record: &Record) -> String {
     let said = lines_of!(record, Line::Note { text } => text.clone()).next_back();
     said.unwrap_or_else(|| "its record has no end".to_owned())
@@ -98,7 +98,7 @@ fn why_cut_off(record: &Record) -> String {
 pub struct CopyInterval {
     /// Its end, as time since the beginning of the copy.
     pub at: Nanos,
-    /// What was found and moved until then.
+    /// The counts of entries and bytes found and moved until then.
     pub counts: CopyCounts,
     /// Content that was moved in it.
     pub rate: BitRate,
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// A copy whose target writes for as long as it takes, and the moment at which it has moved so much.
+    /// A copy whose target writes all the time, and the moment at which it has moved this number of bytes.
     fn moment(seconds: u64, moved: u64) -> CopyMoment {
         let mut times = CopyTimes::default();
         times.target.of_mut(CopyStage::Write).device_ns = Nanos::secs(seconds);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_reported_also_of_a_copy_without_an_end() {
+    fn changed_conditions_are_reported_also_for_an_unfinished_copy() {
         let change = ConditionChange {
             side: Side::B,
             knob: "tso".to_owned(),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_have_what_came_between_two_moments() {
+    fn intervals_have_the_growth_between_two_moments() {
         let intervals = copy_intervals(&record(moments(&[(1, 500), (3, 1_500), (2, 9)])));
         let rates: Vec<f64> = intervals.iter().map(|interval| interval.rate.0).collect();
         // A record of a stranger may go backwards.

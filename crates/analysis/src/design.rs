@@ -7,7 +7,7 @@ use landspeed_record::{GridEndReason, Line};
 
 /// Decides which trials a run makes, in which order, and when it ends.
 ///
-/// A designer that measures two congestion controls by turns, in three blocks:
+/// A designer that measures two congestion controls alternately, in three blocks:
 ///
 /// ```
 /// use landspeed_analysis::Designer;
@@ -34,7 +34,7 @@ use landspeed_record::{GridEndReason, Line};
 /// assert_eq!(Alternation(6).next(Nanos::secs(0)), Err(GridEndReason::Blocks));
 /// ```
 pub trait Designer {
-    /// What the engine needs to make one trial.
+    /// The parameters of one trial for the engine.
     type Trial;
 
     /// Returns the next trial of a run that has taken `used` so far.

@@ -70,8 +70,8 @@ pub(crate) fn over_trials<'a>(trials: impl Iterator<Item = BothEnds<'a>>) -> Vec
     all.iter().map(line).collect()
 }
 
-/// Returns a line for each disturbance of a copy that its hosts have counted: stolen time and a processor quota. They do
-/// not tell other programs from kernel threads that work for the copy, and count neither heat nor carriers.
+/// Returns a line for each disturbance of a copy that its hosts have counted: stolen time and a processor quota. They
+/// do not separate other programs from kernel threads that work for the copy, and count neither heat nor carriers.
 pub(crate) fn over_copy<'a>(ends: impl Iterator<Item = (&'a HostFacts, &'a CopyHostTimes)>) -> Vec<String> {
     let mut found = Disturbances::new();
     for (host, times) in ends.filter(|(_, times)| times.observed_ns >= LEAST_COPY) {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_are_what_the_ends_of_a_machine_leave_together() {
+    fn time_of_other_programs_excludes_both_ends_of_a_machine() {
         let one = host("one", "x", CpuAccounting::Tasks);
         let namespaces = [&one, &HostFacts { netns_cookie: 7, ..one.clone() }];
         assert!(
@@ -264,20 +264,20 @@ mod tests {
             quota_ns: Nanos::millis(quota_ms),
             ..CopyHostTimes::default()
         };
-        let told = |cpus, ends: [CopyHostTimes; 2]| {
+        let copy = |cpus, ends: [CopyHostTimes; 2]| {
             let host = host(cpus);
             over_copy(ends.iter().map(|times| (&host, times)))
         };
         let stolen = "the hypervisor took processor time from one, 10 % of its processors";
         let quota = "a processor quota throttled programs on one, 25 % of the time";
         // Both ends are of one machine.
-        assert_eq!(told(2, [times(10, 2_000, 2_500), times(10, 1_900, 0)]), [stolen, quota]);
-        assert!(told(2, [times(10, 900, 400), times(0, 900, 400)]).is_empty(), "little, and a short copy");
-        assert!(told(0, [times(10, 2_000, 0), times(10, 0, 0)]).is_empty(), "their number is not known");
+        assert_eq!(copy(2, [times(10, 2_000, 2_500), times(10, 1_900, 0)]), [stolen, quota]);
+        assert!(copy(2, [times(10, 900, 400), times(0, 900, 400)]).is_empty(), "little, and a short copy");
+        assert!(copy(0, [times(10, 2_000, 0), times(10, 0, 0)]).is_empty(), "their number is not known");
     }
 
     #[test]
-    fn stolen_time_heat_and_a_lost_carrier_are_told() {
+    fn stolen_time_heat_and_a_lost_carrier_are_reported() {
         let (mut a, b) = (end(0.5, 0.5), end(0.5, 0.5));
         let mut cpu = a.observed.get::<CpuUsage>().clone();
         cpu.cores[0].steal_ns = CpuNanos(WINDOW.0 / 5);

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_promised_is_held_against_what_was_measured() {
+    fn expected_gains_are_compared_with_measured_ones() {
         let placebo = StepSummary { placebo: true, ..step(StepAnswer::NoEffect, None, 1.0) };
         let unmeasured =
             StepSummary { blocks: 0, rate: None, ..step(StepAnswer::NotTried, Some(Some(9.0)), 1.0) };
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_looked_at_nothing_promised_nothing() {
+    fn a_run_without_verdicts_has_no_comparison() {
         assert_eq!(expectations(&[step(StepAnswer::Helps, None, 2.0)], 0), None);
     }
 }

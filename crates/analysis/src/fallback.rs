@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_copied_is_called_so_where_no_copy_was_asked_for() {
+    fn copied_data_are_called_so_where_zero_copy_was_requested() {
         let (none, asked) = (flow(&[]), flow(&[("zerocopy-send", "on"), ("zerocopy-receive", "on")]));
         let copied = end(&[], ZeroCopyCounts { completions: 4, copied: 4, mapped_bytes: Bytes(0) });
         let partly = end(&[], ZeroCopyCounts { completions: 4, copied: 1, mapped_bytes: Bytes(5) });

@@ -46,9 +46,9 @@ fn program<'a>(
     cores: f64,
 ) -> Option<ProgramMetricValue> {
     let end = ends.find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
-    let told = end.get::<ProgramFigures>();
-    let figure = told.deciding()?;
-    let done = told.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
+    let reported = end.get::<ProgramFigures>();
+    let figure = reported.deciding()?;
+    let done = reported.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
     let per_cpu_s = if cores > 0.0 && done.is_finite() { done / cores } else { 0.0 };
     Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_is_zero() {
+    fn figures_without_observations_are_zero() {
         let none = EndpointOutcome::default();
         let host = HostFacts::default();
         let figures = figures(&[BothEnds { seen: [&none; 2], hosts: [&host; 2] }], None);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toll_is_told_by_trials_of_one_arm_and_is_never_below_the_time_itself() {
+    fn a_toll_is_estimated_from_trials_of_one_arm_and_is_never_below_the_time_itself() {
         let bursts = |trial: u32| if trial % 5 < 2 { 0.3 } else { 0.0 };
         let tenth = -(0.9_f64.ln());
         let [likely, most] = of(&toll(2.0, bursts), 0.1);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_tells_the_toll_may_be_ten_times_the_time() {
+    fn without_data_the_toll_may_be_ten_times_the_time() {
         for steady in [toll(1.0, |_| 0.0), toll(1.0, |_| 0.2), LostTimeEffects::default()] {
             let [likely, most] = of(&steady, 0.1);
             assert_eq!(likely, 0.0);

@@ -79,7 +79,7 @@ impl BlockSeries {
     }
 
     /// Returns the mean difference, over all blocks, between the shares of processor time that the candidate's and the
-    /// incumbent's trials lost in the way `way`; `None` for too few blocks.
+    /// incumbent's trials lost to `way`; `None` for too few blocks.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> Option<MeanLogRatio> {
         MeanLogRatio::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_candidates_trials_lose_is_compared_trial_by_trial() {
+    fn losses_of_the_candidates_trials_are_compared_trial_by_trial() {
         let stolen = |steal| TrialFigures { steal, ..rate(1.0) };
         let mut series = BlockSeries::default();
         for _ in 0..4 {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_holds_what_the_discarded_blocks_say() {
+    fn an_estimate_covers_the_discarded_blocks() {
         let mut series = BlockSeries::default();
         for (rates, stolen) in
             [([1.0, 2.0, 2.0, 1.0], false), ([1.0, 2.1, 2.1, 1.0], false), ([1.0, 4.0, 4.0, 1.0], true)]

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_counts_by_what_all_of_it_lost() {
+    fn a_block_counts_by_the_loss_of_all_its_trials() {
         for hit in 0..8 {
             let mut trials = [TrialFigures::default(); 8];
             trials[hit].steal = 0.4;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_told_from_what_is_always_taken() {
+    fn bursts_are_separated_from_a_constant_loss() {
         let of = |steals: &[f64]| StealHistory { seen: steals.to_vec() }.usual();
         assert_eq!(of(&[0.2; 3]), None);
         assert_eq!(of(&[0.25; 4]), Some((0.25, false)));

@@ -1,4 +1,4 @@
-//! Programs that do the same work by turns, compared: the order of their turns, and the ratios of their figures.
+//! Compares programs that do the same work alternately: the order of their turns, and the ratios of their figures.
 
 use landspeed_record::Estimate;
 use landspeed_stats::{Random, estimate};
@@ -34,7 +34,7 @@ mod tests {
         assert!(logs.iter().all(|log| (log.exp() - 3.0).abs() < 1e-12), "{logs:?}");
         let found = turn_ratio(&ours, &other, |figure| *figure);
         assert!((found.ratio - 3.0).abs() < 1e-9 && found.low > 2.9 && found.high < 3.1, "{found:?}");
-        // One that is out has fewer turns.
+        // A program that was dropped has fewer turns.
         assert_eq!(turn_log_ratios(&ours, &other[..1], |figure| *figure).len(), 1);
     }
 

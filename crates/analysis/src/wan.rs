@@ -84,19 +84,19 @@ mod tests {
     }
 
     #[test]
-    fn lateness_beyond_its_bound_is_told_with_figures() {
+    fn lateness_beyond_its_bound_is_reported_with_figures() {
         // Without real-time scheduling: 5.9 ms on average, 298 ms at worst (the lab's own figures).
-        let told = unfit(&link(20, Nanos::micros(5900), Nanos::millis(298)));
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("A to B") && told[0].contains("5.90 ms") && told[0].contains("500 µs"));
-        assert!(told[1].contains("298 ms"), "{told:?}");
+        let text = unfit(&link(20, Nanos::micros(5900), Nanos::millis(298)));
+        assert_eq!(text.len(), 2, "{text:?}");
+        assert!(text[0].starts_with("A to B") && text[0].contains("5.90 ms") && text[0].contains("500 µs"));
+        assert!(text[1].contains("298 ms"), "{text:?}");
     }
 
     #[test]
     fn drops_of_the_links_own_are_never_fit() {
         let b_to_a = DirectionStats { missed_frames: 3, ..DirectionStats::default() };
-        let told = unfit(&WanStats { b_to_a, ..link(20, Nanos(0), Nanos(0)) });
-        assert!(told.len() == 1 && told[0].starts_with("B to A: 3 frames"), "{told:?}");
+        let text = unfit(&WanStats { b_to_a, ..link(20, Nanos(0), Nanos(0)) });
+        assert!(text.len() == 1 && text[0].starts_with("B to A: 3 frames"), "{text:?}");
         let queue =
             DirectionStats { queue_drops: 9, loss_drops: 9, size_drops: 9, ..DirectionStats::default() };
         assert!(unfit(&WanStats { a_to_b: queue, ..WanStats::default() }).is_empty(), "the path's own");

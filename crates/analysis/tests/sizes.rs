@@ -86,7 +86,7 @@ fn the_costs_of_the_hosts_are_found_again() {
 }
 
 #[test]
-fn a_step_is_what_one_byte_more_costs() {
+fn a_step_is_the_cost_of_one_byte_more() {
     let of = udp(1500);
     let part = of.per_packet(&costs(&of, 0.0, 1));
     let steps: BTreeMap<u64, f64> =
@@ -182,7 +182,7 @@ fn the_papers_questions_are_answered_with_figures() {
 }
 
 #[test]
-fn what_was_not_turned_says_why() {
+fn an_offload_that_was_not_turned_has_a_reason() {
     let why =
         OffloadStudy { why_not: Some("this agent does not run as root".into()), ..OffloadStudy::default() };
     let all = answered(&[], &why);

@@ -42,7 +42,7 @@ impl Control {
         self.object.is_none()
     }
 
-    /// Returns the end of an error message that names Linux's own control in the place of ours; empty if Linux has none.
+    /// Returns the end of an error message, which offers Linux's own control as a replacement; empty if Linux has none.
     pub(crate) fn in_its_place(&self) -> String {
         let name = self.name;
         self.module.map_or_else(String::new, |module| {

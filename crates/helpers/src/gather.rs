@@ -82,7 +82,7 @@ fn ask(node: SocketAddr) -> Result<NodeAnswer, String> {
     if text.trim_ascii_end().ends_with(END) {
         return Ok(NodeAnswer { text, connect, transfer });
     }
-    Err(format!("{node} told {} bytes that do not end as the state of gmond does", text.len()))
+    Err(format!("{node} sent {} bytes that do not end as the state of gmond does", text.len()))
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_tells_something_else_is_named() {
+    fn a_node_that_sends_something_else_is_named() {
         let odd = node("<GANGLIA_XML>", 1);
         assert!(gather(&[odd], 1).unwrap_err().contains(&odd.to_string()));
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_never_said_and_what_was_said_starts_nothing_again() {
+    fn the_token_is_never_sent_and_a_replay_starts_nothing() {
         let (at, folder) = (server(), tempfile::tempdir().unwrap());
         let (ear, relay) = relay(at);
         let file = folder.path().join("started");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_started_ends_when_its_client_hangs_up() {
+    fn a_child_ends_when_its_client_hangs_up() {
         let (at, folder) = (server(), tempfile::tempdir().unwrap());
         let file = folder.path().join("pid");
         let line = format!("echo $$ > {}; exec sleep 60", file.display());

@@ -170,22 +170,22 @@ fn hosts_that_were_started_differently_do_not_join() {
 }
 
 #[test]
-fn arguments_out_of_range_are_told() {
-    let told = |change: fn(&mut QueryOptions)| {
+fn arguments_out_of_range_are_refused() {
+    let text = |change: fn(&mut QueryOptions)| {
         let mut one = args(QueryKind::Iso, 16, 4);
         change(&mut one);
         run(&one).unwrap_err().to_string()
     };
     for (text, part) in [
-        (told(|args| args.host = 3), "there is no host 3; the hosts are 0 to 2"),
-        (told(|args| args.port = 65534), "3 hosts need ports"),
-        (told(|args| args.units = 0), "at least one unit"),
-        (told(|args| args.size = 2), "give 4 to 512"),
-        (told(|args| args.chunk = 65), "give 2 to 64"),
-        (told(|args| args.query = QueryKind::Vm(SlideUpdate::Complete)), "give a multiple of 8, 64 to 16384"),
-        (told(|args| args.copies = Some(17)), "17 copies of extract: give 1 to 16"),
+        (text(|args| args.host = 3), "there is no host 3; the hosts are 0 to 2"),
+        (text(|args| args.port = 65534), "3 hosts need ports"),
+        (text(|args| args.units = 0), "at least one unit"),
+        (text(|args| args.size = 2), "give 4 to 512"),
+        (text(|args| args.chunk = 65), "give 2 to 64"),
+        (text(|args| args.query = QueryKind::Vm(SlideUpdate::Complete)), "give a multiple of 8, 64 to 16384"),
+        (text(|args| args.copies = Some(17)), "17 copies of extract: give 1 to 16"),
         (
-            told(|args| args.placement = Some("color = 1".to_owned())),
+            text(|args| args.placement = Some("color = 1".to_owned())),
             "placement, line 1: unknown field `color`",
         ),
     ] {

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::netlink::Rtnl;
 
 const CLASS: &str = "/sys/class/infiniband";
-/// The files of a port that count the packets that it sent: that of rxe, and that of most adapters.
+/// The files of a port that count the packets that it sent: one for rxe, and one for most adapters.
 const SENT: [&str; 2] = ["hw_counters/sent_pkts", "counters/port_xmit_packets"];
-/// How rxe, the driver of RoCE in software, describes its devices.
+/// The description that rxe, the driver of RoCE in software, gives its devices.
 const SOFT: &str = "rxe";
-/// The kind of the addresses of RoCE v1. Those of InfiniBand and iWARP have it too.
+/// The address type of RoCE v1. Addresses of InfiniBand and iWARP have it too.
 const ROCE_V1: &str = "IB/RoCE v1";
 
 /// A port of an RDMA device.
@@ -23,7 +23,7 @@ pub struct RdmaPort {
     pub interface: String,
     /// The addresses that are in use.
     pub gids: Vec<RdmaGid>,
-    /// True if the device is one of InfiniBand or RoCE; false for iWARP, EFA and usNIC.
+    /// True if the device is an InfiniBand or RoCE device; false for iWARP, EFA and usNIC.
     pub is_ca: bool,
     /// True if the port speaks RoCE; false for InfiniBand and iWARP.
     pub is_roce: bool,
@@ -61,8 +61,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the text of a file without white space around it; `None` if it is empty or cannot be read, as files of
-/// unused addresses.
+/// Returns the text of a file without white space around it; `None` if it is empty or cannot be read, as for unused
+/// addresses.
 fn text(file: PathBuf) -> Option<String> {
     let text = fs::read_to_string(file).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)
@@ -96,8 +96,8 @@ impl RdmaPort {
     }
 }
 
-/// Returns the network interface of a port: that of its addresses, which only ports of Ethernet have, or else that of
-/// IP over InfiniBand.
+/// Returns the network interface of a port: the one of its addresses, which only Ethernet ports have, or else the one
+/// of IP over InfiniBand.
 fn interface(device: &Path, folder: &Path, is_ethernet: bool) -> Option<String> {
     let of_addresses = entries(&folder.join("gid_attrs/ndevs")).into_iter().find_map(text);
     if is_ethernet { of_addresses } else { of_addresses.or_else(|| over_infiniband(device, folder)) }
@@ -122,8 +122,8 @@ fn gids(folder: &Path) -> Vec<RdmaGid> {
     entries(&folder.join("gids")).into_iter().filter_map(gid).collect()
 }
 
-/// Returns true if a device is one of rxe. Only rxe tells the interface below it (`parent`), and rdma-ndd may overwrite
-/// the description of any device.
+/// Returns true if a device is an rxe device. Only rxe reports the interface below it (`parent`), and rdma-ndd may
+/// overwrite the description of any device.
 fn is_soft(device: &Path) -> bool {
     let described = text(device.join("node_desc")).is_some_and(|words| words == SOFT);
     described || device.join("parent").exists()
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_iwarp_is_told_from_one_of_roce() {
+    fn a_device_of_iwarp_differs_from_one_of_roce() {
         let class = tempfile::tempdir().unwrap();
         port(class.path(), ["siw0", "eth0", "IB/RoCE v1"]);
         write(&class.path().join("siw0"), &[("node_type", "4: RNIC"), ("node_desc", "Software iWARP stack")]);

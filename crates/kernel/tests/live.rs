@@ -190,7 +190,7 @@ fn tso_needs_checksums() {
 }
 
 #[test]
-fn what_veth_lacks_is_said_to_be_unsupported() {
+fn settings_that_veth_lacks_are_reported_as_unsupported() {
     in_new_namespace(|_| {
         let ethtool = Ethtool::open().unwrap();
         let error = ethtool.settings(SettingGroup::Coalesce, "t-a").unwrap_err();

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_command_spells_values_as_the_system_does() {
         let command = |name: &str, value: &str| crate::find(name).unwrap().command("eth0", value);
-        let told = [
+        let cases = [
             ("tcp-wmem", "4096 16384 10000000", "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 10000000\""),
             ("window-scaling", "on", "sysctl -w net.ipv4.tcp_window_scaling=1"),
             ("mtu", "9000", "ip link set eth0 mtu 9000"),
@@ -189,13 +189,13 @@ mod tests {
             ("rps", "0-3", "echo f | tee /sys/class/net/eth0/queues/rx-*/rps_cpus"),
             ("c-states", "off", "echo 1 | tee /sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
         ];
-        for (name, value, expected) in told {
+        for (name, value, expected) in cases {
             assert_eq!(command(name, value).as_deref(), Some(expected));
         }
     }
 
     #[test]
-    fn what_a_shell_would_read_otherwise_is_in_no_command() {
+    fn text_that_a_shell_would_interpret_is_in_no_command() {
         let mtu = crate::find("mtu").unwrap();
         for (device, value) in
             [("eth0;reboot", "9000"), ("eth0", "9000; reboot"), ("e$(id)", "9000"), ("", "9000")]

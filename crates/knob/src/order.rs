@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_turned_and_nothing_twice() {
+    fn only_differing_knobs_are_turned_and_none_twice() {
         let now = [("mtu", "1500"), ("gro", "off")];
         assert_eq!(names(&now, &[("mtu", "1500"), ("gro", "on"), ("no-such", "1")]), ["gro"]);
         for value in ["on", "off"] {

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_knob_needs_is_turned_before_it() {
+    fn prerequisites_of_a_knob_are_turned_before_it() {
         let place: BTreeMap<&str, usize> = all().enumerate().map(|(n, knob)| (knob.factor.name, n)).collect();
         for knob in all() {
             for (needed, value) in knob.factor.needs {

@@ -97,7 +97,7 @@ fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Res
 /// The name of a promise, and the function that checks it.
 type TopologyPromise = (&'static str, fn(&dyn Topology) -> PromiseResult);
 
-/// How many of [`PROMISES`] are about words alone. They come first.
+/// The number of [`PROMISES`] that concern words alone. They come first.
 const ABOUT_WORDS: usize = 3;
 
 const PROMISES: [TopologyPromise; 9] = [

@@ -85,7 +85,7 @@ fn tests() {
     if common::can_run("lab") {
         every_process_of_a_lab_with_guests_ends();
     }
-    a_keeper_that_nobody_started_ends();
+    a_keeper_without_an_owner_ends();
 }
 
 fn program() -> PathBuf {
@@ -134,8 +134,8 @@ fn keeper_of(owner: &ChildGuard) -> Pid {
     let held = format!("Pid:\t{}\n", owner.0.id());
     let is_keeper = |pid: &i32| {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let told = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/3")).unwrap_or_default();
-        command == b"landspeed\0keeper\0" && told.contains(&held)
+        let text = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/3")).unwrap_or_default();
+        command == b"landspeed\0keeper\0" && text.contains(&held)
     };
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -148,10 +148,10 @@ fn keeper_of(owner: &ChildGuard) -> Pid {
     Pid::from_raw(keeper).unwrap()
 }
 
-fn a_keeper_that_nobody_started_ends() {
+fn a_keeper_without_an_owner_ends() {
     let status = Command::new(program()).arg("keeper").status().unwrap();
     assert_eq!(status.code(), Some(1));
-    println!("a_keeper_that_nobody_started_ends ... ok");
+    println!("a_keeper_without_an_owner_ends ... ok");
 }
 
 fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
@@ -177,7 +177,7 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     assert_eq!(removed.ended, [agent.0.id()]);
     assert_eq!(removed.left, [stranger.0.id()]);
     assert!(!agent.0.wait().unwrap().success(), "ended by a signal");
-    assert!(stranger.0.try_wait().unwrap().is_none(), "somebody else's process goes on");
+    assert!(stranger.0.try_wait().unwrap().is_none(), "another user's process continues");
     assert!(!info.namespaces.iter().any(|name| exists(name)) && find().is_none());
     println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
 }

@@ -33,7 +33,7 @@ fn a_lab_changes_nothing_outside_itself() {
 }
 
 #[test]
-fn links_are_what_the_plan_says_and_can_be_tuned() {
+fn links_match_the_plan_and_can_be_tuned() {
     if !common::can_run("lab") {
         return;
     }

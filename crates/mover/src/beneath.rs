@@ -19,7 +19,7 @@ const TRIES: usize = 64;
 pub(crate) struct Root(OwnedFd, Mode);
 
 impl Root {
-    /// Opens the folder at a path, wherever that leads.
+    /// Opens the folder at a path. The path may lead anywhere.
     pub(crate) fn open(path: &Path) -> io::Result<Root> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Self::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
@@ -31,8 +31,8 @@ impl Root {
         root.can_look_beneath().map(|()| root)
     }
 
-    /// Opens what is at `way` from this folder on. Unlike in [`Root::file`], symbolic links are followed, but out of this folder
-    /// leads neither one of them nor "..": that is EXDEV.
+    /// Opens the entry at `way`, relative to this folder. Unlike [`Root::file`], it follows symbolic links. A link or
+    /// ".." that leads out of this folder fails with EXDEV.
     pub(crate) fn follow(&self, way: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         self.open_steadily(
             way.as_os_str().as_bytes(),
@@ -46,8 +46,8 @@ impl Root {
         Root(self.0, mode)
     }
 
-    /// Returns ENOSYS if the kernel lacks openat2(2), or if a filter of system calls denies it: otherwise each entry would
-    /// fail for itself.
+    /// Returns ENOSYS if the kernel lacks openat2(2), or if a seccomp filter denies it. Without this check, each entry
+    /// would fail by itself.
     fn can_look_beneath(&self) -> io::Result<()> {
         match self.folder(&RelativeName::root()) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
@@ -216,7 +216,7 @@ pub(crate) mod tests {
         assert!(!all.path().join("new").exists());
     }
 
-    /// Denies a system call to this thread, as a kernel does that lacks it, or the filter of a container.
+    /// Makes a system call fail on this thread, as it does where the kernel lacks it or a container's filter denies it.
     pub(crate) fn deny(call: libc::c_long, errno: i32) {
         use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
         let instruction = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
@@ -247,8 +247,8 @@ pub(crate) mod tests {
             });
             let error = denied.join().expect("no panic").unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
-            let told = crate::Error::at(Path::new("/"), "open it")(error).to_string();
-            assert!(told.contains("openat2(2), which Linux has since 5.6"), "{told}");
+            let text = crate::Error::at(Path::new("/"), "open it")(error).to_string();
+            assert!(text.contains("openat2(2), which Linux has since 5.6"), "{text}");
         }
         assert!(Root::open(Path::new("/")).is_ok(), "other threads have it");
     }

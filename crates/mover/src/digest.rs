@@ -1,6 +1,6 @@
-//! BLAKE3 of a file from its pieces. A piece is a subtree of BLAKE3's tree, so that pieces can be hashed in any order and
-//! at both ends, and the file's digest is the one that b3sum(1) prints, unless the file has pieces that are holes
-//! (docs/decisions/0079-links-and-holes.md).
+//! The BLAKE3 digest of a file from its pieces. A piece is a subtree of BLAKE3's tree, so that pieces can be hashed in
+//! any order and at both ends, and the file's digest is the one that b3sum(1) prints, unless the file has pieces that
+//! are holes (docs/decisions/0079-links-and-holes.md).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Digest(pub(crate) [u8; 32]);
 /// could find have this digest.
 pub(crate) const HOLE: Digest = Digest(*b"landspeed copy: a hole, no bytes");
 
-/// What is known of the content of a whole file once its copy is proven.
+/// The digest of a whole file once its copy is proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WholeDigest {
     /// The digest that b3sum(1) prints.
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(done.nodes.len(), 1);
     }
 
-    /// An end that offers a file of 4 PiB takes no memory for what it has not sent.
+    /// An end that offers a file of 4 PiB takes no memory for pieces that it has not sent.
     #[test]
     fn a_long_file_takes_little_memory() {
         let mut done = DonePieces::none_of(u32::MAX);

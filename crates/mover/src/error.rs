@@ -8,7 +8,7 @@ pub enum Error {
     /// A data flow broke.
     #[error("a data flow broke: {0}")]
     Flow(#[source] io::Error),
-    /// Nothing was heard of the other end.
+    /// The other end was silent for too long.
     #[error(
         "a data flow broke, and nothing was heard on it for {waited}: the same command goes on from there; --patience \
          waits longer"
@@ -25,13 +25,13 @@ pub enum Error {
         /// The time since the other end was heard.
         waited: Nanos,
     },
-    /// The other end cannot go on, and says why itself.
+    /// The other end cannot continue, and reports the reason itself.
     #[error("a data flow broke: the other end ended the copy")]
     Ended,
     /// The other end sent what no honest end sends.
     #[error("the other end broke the protocol of a copy: {0}")]
     Protocol(&'static str),
-    /// The other end speaks another version of what the ends of a copy say to each other.
+    /// The other end speaks another version of the protocol.
     #[error(
         "the other end copies in version {theirs}, and this one in version {own}: use one landspeed on both hosts"
     )]
@@ -62,7 +62,7 @@ pub enum Error {
     Locked {
         /// The target's folder.
         path: String,
-        /// What the other copy says of itself.
+        /// The other copy's description of itself.
         holder: String,
     },
     /// The folder for incomplete files could be written by others.
@@ -70,18 +70,18 @@ pub enum Error {
     UnsafeFolder {
         /// The folder.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the folder.
         why: &'static str,
     },
-    /// What only the target has is to be removed, and a source is no folder.
+    /// `--delete` was given, and a source is no folder.
     #[error("--delete needs folders: a source is a file or a link; name the folder that it is in")]
     NoFolderToMirror,
-    /// What only the target has is to be removed, and the entries of several folders land in one.
+    /// `--delete` was given, and the entries of several folders land in one.
     #[error(
         "--delete takes one folder whose entries land in the target's own: copy the others by commands of their own"
     )]
     SeveralToMirror,
-    /// What only the target has is to be removed, and only some names are copied.
+    /// `--delete` was given, and only some names are copied.
     #[error("--delete needs whole folders: leave --files-from out")]
     NamesToMirror,
     /// The controller asked to end the copy.
@@ -89,7 +89,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// What the user can do about a refusal of the system, after "; "; empty where nothing is known.
+/// The remedy for a refusal of the system, after "; "; empty where none is known.
 fn remedy(operation: &str, refusal: &io::Error) -> &'static str {
     match refusal.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "; name another place, or log in as a user who has the rights",
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_of_the_system_is_told_with_its_remedy() {
+    fn a_refusal_of_the_system_is_reported_with_its_remedy() {
         let at = std::path::Path::new("/mnt/a");
-        let told =
+        let text =
             |operation, errno| Error::at(at, operation)(io::Error::from_raw_os_error(errno)).to_string();
         for (operation, errno, remedy) in [
             ("create it", libc::ENOENT, "create the folder above it first"),
@@ -140,10 +140,10 @@ mod tests {
             ("open it", libc::EXDEV, "leads out of the folder"),
             ("open it", libc::ENOSYS, "Linux has since 5.6"),
         ] {
-            let told = told(operation, errno);
+            let text = text(operation, errno);
             let begins = format!("/mnt/a: cannot {operation}: ");
-            assert!(told.starts_with(&begins) && told.contains(remedy), "{told}");
+            assert!(text.starts_with(&begins) && text.contains(remedy), "{text}");
         }
-        assert!(told("read it", libc::EIO).ends_with("(os error 5)"));
+        assert!(text("read it", libc::EIO).ends_with("(os error 5)"));
     }
 }

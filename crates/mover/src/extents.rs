@@ -15,8 +15,8 @@ use crate::digest::{self, PIECE};
 use crate::ranges::{between, range};
 pub(crate) use map::{DataMap, has};
 
-/// The largest number of ranges that are listed of a file. What follows counts as one range. The answers to an offer fit a
-/// message even if each has as many.
+/// The largest number of ranges that are listed of a file. What follows counts as one range. The answers to an offer
+/// fit a message even if each has this number of ranges.
 pub(crate) const MOST_RANGES: usize = 1_024;
 /// The largest number of ranges of data that are listed of a piece. What follows counts as data.
 pub(crate) const MOST_IN_PIECE: usize = 256;
@@ -33,8 +33,8 @@ pub(crate) fn pieces_with_data(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> 
 /// Returns the data in a piece that begins at `offset` and was read as `bytes`; `None` if it has no hole. What was read of a
 /// hole must be zeros: a piece of which the kernel says otherwise counts as data.
 pub(crate) fn sparse(file: impl AsFd, offset: u64, bytes: &[u8]) -> Option<Vec<(u32, u32)>> {
-    // tmpfs looks at all pages up to the next hole, which is far in a file without any. A caller that has a map of the file asks
-    // only of pieces that are not dense in it.
+    // tmpfs looks at all pages up to the next hole, which is slow in a long file without holes. A caller that has a map
+    // of the file asks only of pieces that are not dense in it.
     if !bytes.chunks(BLOCK).any(are_zeros) {
         return None;
     }
@@ -66,7 +66,7 @@ fn data_in(next: impl Fn(u64) -> Option<(u64, u64)>, offset: u64, length: u32) -
     ranges
 }
 
-/// Returns true if these bytes of a file, which has them, are a hole.
+/// Returns true if these bytes of a file are a hole. The file must be long enough to have them.
 pub(crate) fn is_hole(file: impl AsFd, offset: u64, length: usize) -> bool {
     let end = offset + length as u64;
     let has_none = data_after(&file, offset).is_none_or(|data| data >= end);
@@ -159,9 +159,9 @@ mod tests {
         assert!(ranges == [(0, 9)] || !has(8), "{ranges:?}");
     }
 
-    /// A pipe cannot say where it has data, as a file of some file systems.
+    /// A pipe cannot say where it has data; nor can a file of some file systems.
     #[test]
-    fn what_cannot_say_where_it_has_data_has_them_everywhere() {
+    fn a_file_that_cannot_say_where_it_has_data_has_data_everywhere() {
         let (pipe, _writing) = rustix::pipe::pipe().unwrap();
         assert_eq!(pieces_with_data(&pipe, 7), [(0, 7)]);
         assert_eq!(sparse(&pipe, 0, &[0; 100]), None);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_with_a_hole_is_told_from_one_with_zeros() {
+    fn a_piece_with_a_hole_differs_from_one_with_zeros() {
         let Some(sparse_file) = file(PIECE as u64 + 5, &[300_000]) else { return };
         let mut bytes = vec![0; PIECE];
         bytes[300_000] = 1;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_reads_as_zeros_and_the_rest_stays() {
+    fn a_cleared_range_reads_as_zeros_and_the_rest_stays() {
         for clear in [clear, write_zeros] {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(&vec![9; 300_000], 0).unwrap();

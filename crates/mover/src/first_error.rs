@@ -1,4 +1,4 @@
-//! What the threads of one end share of their errors.
+//! The first error of the threads of one end.
 
 use parking_lot::Mutex;
 
@@ -9,7 +9,7 @@ use crate::Error;
 pub(crate) struct FirstError(Mutex<Option<Error>>);
 
 impl FirstError {
-    /// Keeps an error if it is the first one: those of other threads follow from it.
+    /// Keeps an error if it is the first one. The errors of other threads follow from it.
     pub(crate) fn keep(&self, error: Error) {
         self.0.lock().get_or_insert(error);
     }

@@ -1,4 +1,4 @@
-//! What a file system says of a file that tells it from others.
+//! The metadata that identify a file.
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub(crate) struct Timestamp {
 /// The device of a file, and its number there.
 pub(crate) type Inode = (u64, u64);
 
-/// What tells a file from another one, and from itself before a change.
+/// Identifies a file and its state: another file differs in it, and so does the same file after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     pub(crate) device: u64,

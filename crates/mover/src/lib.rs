@@ -4,25 +4,25 @@
 //! |---|---|
 //! | `name` | names of entries, relative to the root of a copy |
 //! | `beneath` | opens files below a root, and never outside of it |
-//! | `named_path` | paths that a user names, and the folders out of which they must not lead |
-//! | `identity` | what tells a file from others |
+//! | `named_path` | paths that a user names, and the folders that they must not leave |
+//! | `identity` | the metadata that identify a file |
 //! | `digest` | BLAKE3 of a file from its pieces |
 //! | `ranges` | ranges of pieces, and of bytes of a piece |
 //! | `extents` | where a file has data, and where it has holes |
 //! | `pages` | memory that begins with a page |
 //! | `wire` | the messages on the flows, and their frames |
 //! | `link` | each message once and in order, over flows that break and are opened again |
-//! | `plan` | what the source does next: pure, without files and flows |
-//! | `metadata` | what is kept of an entry beside its name and its content: owner, mode, times, attributes, ACLs |
+//! | `plan` | decides what the source does next; pure, without files and flows |
+//! | `metadata` | the metadata that are kept of an entry: owner, mode, times, attributes, ACLs |
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
-//! | `extras` | what only the target has, and its removal |
+//! | `extras` | entries that only the target has, and their removal |
 //! | `compare` | both ends of a comparison, which changes nothing |
-//! | `select` | what is left alone, and what else the user asked for |
+//! | `select` | the entries that are ignored, and the user's other options |
 //! | `progress` | the numbers that a copy reports while it runs |
-//! | `stage` | what the threads of an end do with their time |
-//! | `steering` | what is changed on a copy that goes on, and what is counted meanwhile |
+//! | `stage` | accounts how the threads of an end spend their time |
+//! | `steering` | changes settings of a running copy, and counts what each carries |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
 //! sent, and of which it has a part from an interrupted copy. The source then sends pieces of files, each with its

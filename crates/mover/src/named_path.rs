@@ -1,5 +1,5 @@
-//! Paths that a user names. Where the controller is not the user's own session, they lead out of no folder that the agent was
-//! started with.
+//! Paths that a user names. Where the controller is not the user's own session, they do not lead out of the folders
+//! that the agent was started with.
 
 use std::ffi::OsStr;
 use std::io;
@@ -37,7 +37,7 @@ impl From<&Path> for NamedPath {
 }
 
 impl NamedPath {
-    /// Returns the path as the user named it, for people. What it leads to may be something else the next moment.
+    /// Returns the path as the user named it, for people. The target of the path may change at any time.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beneath_the_folder_is_reached_also_through_links() {
+    fn paths_beneath_the_folder_are_reached_also_through_links() {
         let all = tree();
         let inside = Confinement::open(&all.path().join("alias")).unwrap();
         for begin in ["alias", "in"] {
@@ -247,7 +247,7 @@ mod tests {
         assert!(Confinement::path_in(&[&inside], Path::new("file")).is_none());
     }
 
-    /// What is named is what was opened, whatever has its name now.
+    /// Names refer to the opened folder, even if another folder has its name now.
     #[test]
     fn a_folder_that_is_swapped_changes_nothing() {
         let all = tree();

@@ -16,7 +16,7 @@ use crate::stage::StageTotals;
 use crate::steering::Steering;
 use crate::target::DirectWrites;
 
-/// The setting whose value decides how a flow shares a path: another one in its place is not taken.
+/// The setting whose value decides how a flow shares a path. A flow with another value is refused.
 const DECIDING: &str = "socket-congestion";
 
 /// The counts of a copy so far.
@@ -51,7 +51,7 @@ impl CopyProgress {
         }
     }
 
-    /// Returns what the stages of this end did with their time so far, and nothing of its host. A comparison has none.
+    /// Returns the times of this end's stages so far, without those of its host. A comparison has none.
     pub fn times(&self) -> CopyEndTimes {
         self.stages.times()
     }
@@ -66,7 +66,7 @@ impl CopyProgress {
         self.proven.take()
     }
 
-    /// Returns which settings the flows of this end have otherwise than asked for, one line each.
+    /// Returns the settings of this end's flows that differ from the requested ones, one line each.
     pub fn not_as_asked(&self) -> Vec<String> {
         self.not_as_asked.lock().iter().cloned().collect()
     }
@@ -96,7 +96,7 @@ impl CopyProgress {
         self.stages.slow(time);
     }
 
-    /// Takes what a flow that has opened says of its settings.
+    /// Takes the effective settings of an open flow.
     ///
     /// # Errors
     /// Returns an error if the kernel does not have the congestion control that was asked for.
@@ -121,7 +121,7 @@ impl CopyProgress {
         self.is_walked.store(true, Ordering::Release);
     }
 
-    /// Sets the counts of what is settled. One thread at a time calls this.
+    /// Sets the counts of settled entries. One thread at a time calls this.
     pub(crate) fn moved(&self, settled: u64, bytes: u64) {
         self.settled.store(settled, Ordering::Relaxed);
         self.moved_bytes.store(bytes, Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl CopyProgress {
     }
 }
 
-/// Returns which settings a flow that has opened has otherwise than asked for, one line each.
+/// Returns the settings of an open flow that differ from the requested ones, one line each.
 ///
 /// # Errors
 /// Returns an error if the kernel does not have the congestion control that was asked for.

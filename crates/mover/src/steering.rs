@@ -1,5 +1,5 @@
-//! What is changed on a copy that goes on: how many of its flows are in use, of which transport, and the congestion
-//! control of those that send; and what is counted meanwhile.
+//! Changes a copy while it runs: how many of its flows are in use, of which transport, and the congestion control of
+//! those that send. Counts what each setting carries.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,10 +16,10 @@ use crate::link::FIRST_OTHER;
 use crate::plan::PieceWork;
 use crate::{CopyProgress, OtherFlows};
 
-/// The time between two looks at what ends a turn.
+/// The interval at which a turn checks whether it is over.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is changed on the flows of one end, and what is counted. By default all flows are opened and in use.
+/// The settings of one end's flows that can be changed, and the counts. By default all flows are opened and in use.
 #[derive(Debug)]
 pub(crate) struct Steering {
     /// The number of flows that are opened at the beginning.
@@ -34,11 +34,12 @@ pub(crate) struct Steering {
     other: Mutex<Option<String>>,
     /// Those flows, before the links have taken them.
     coming: Mutex<Option<OtherFlows>>,
-    /// Raised once flows of the copy's own transport are to take the places of those.
+    /// Raised once flows of the copy's own transport are to replace them.
     left: CancelFlag,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
-    /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
+    /// The number of messages that carried something other than pieces of long files, plus the number of flows that
+    /// have opened.
     others: AtomicU64,
     is_over: AtomicBool,
     /// The congestion control that was asked for.
@@ -108,7 +109,7 @@ impl Steering {
         }
     }
 
-    /// The copy is over, so that no turn goes on.
+    /// The copy is over. This ends any turn.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
@@ -202,8 +203,8 @@ impl CopyProgress {
         Ok(())
     }
 
-    /// Replaces flows of another transport by flows of the copy's own, for good. What they have not carried goes on there.
-    /// The end that accepts them closes its port.
+    /// Replaces flows of another transport by flows of the copy's own, for good. Messages that they have not carried
+    /// continue there. The end that accepts them closes its port.
     pub fn leave_others(&self) {
         self.steering.left.cancel();
     }
@@ -237,7 +238,7 @@ impl CopyProgress {
         live.retain(|flow| is_other(flow.as_ref()) == transport.is_some());
         let sockets = || live.iter().flat_map(|flow| flow.sockets());
         let of_tcp = sockets().filter_map(|socket| tcp_limits(socket).ok()).map(|limits| limits.rtt);
-        // A transport that runs in this program knows its own round trips.
+        // A user-space transport knows its own round trips.
         let own = live.iter().filter(|flow| flow.runs_in_calls()).filter_map(|flow| flow.progress().ok());
         let rtts = of_tcp.chain(own.map(|progress| progress.rtt));
         let controls: Vec<Option<String>> = sockets().map(|socket| tcp_congestion(socket).ok()).collect();
@@ -253,7 +254,7 @@ impl CopyProgress {
     }
 }
 
-/// What was counted until a moment.
+/// The counts at one moment.
 struct Reading {
     at: Instant,
     taken: u64,
@@ -275,8 +276,8 @@ impl Reading {
     }
 }
 
-/// Returns true if a flow is of another transport than the copy's own. Every other transport runs in this program. On
-/// such a link, a flow of the kernel belongs to the copy's own transport and stands in.
+/// Returns true if a flow is of another transport than the copy's own. Every other transport runs in this program. A
+/// kernel flow on such a link belongs to the copy's own transport, and replaces the missing one.
 fn is_other(flow: &dyn Flow) -> bool {
     flow.number() >= FIRST_OTHER && flow.runs_in_calls()
 }

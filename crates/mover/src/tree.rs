@@ -32,7 +32,7 @@ pub(crate) const MOST_WALKERS: usize = 32;
 /// The number of threads that walk a tree, if the user asked for no other one.
 pub(crate) const WALKERS: usize = 4;
 
-/// Where an entry is in the source, and what the file system said of it when it was found.
+/// Where an entry is in the source, and its metadata when it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SourcePlace {
     /// The number of the tree.
@@ -70,7 +70,7 @@ impl FoundEntry {
     }
 }
 
-/// The entries of an offer, and what their attributes have together.
+/// The entries of an offer, and the total size of their attributes.
 #[derive(Debug, Default)]
 pub(crate) struct OfferBatch {
     entries: Vec<FoundEntry>,
@@ -121,7 +121,7 @@ pub(crate) struct Tree {
     pub(crate) start: RelativeName,
     /// The name of that entry at the target.
     pub(crate) target: RelativeName,
-    /// What is read of each entry.
+    /// The metadata that are read of each entry.
     pub(crate) keeping: CopyKeeping,
     /// The entries that are left alone. The one at which the walk begins was named by the user, and is none of them.
     pub(crate) ignore: Arc<IgnoreRules>,
@@ -231,7 +231,7 @@ impl Tree {
     }
 }
 
-/// Returns what a symbolic link says.
+/// Returns the target of a symbolic link.
 pub(crate) fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
     let (folder, leaf) = name.split().ok_or(io::ErrorKind::InvalidInput)?;
     let folder: OwnedFd = root.folder(&folder)?;

@@ -1,14 +1,14 @@
-//! What the disks under some files do, by their own counters, as of each query.
+//! The work of the disks under some files, by the disks' own counters, as of each query.
 //!
 //! | what | source | resolution |
 //! |---|---|---|
 //! | bytes | `/sys/dev/block/MAJOR:MINOR/stat` of the file system's disk or partition | sectors of 512 bytes |
 //! | times | the same file | 1 ms; the busy time is counted in ticks of the kernel (1 to 10 ms) |
 //!
-//! A device that is made of a single other one (LVM, LUKS) is followed down to that. The counters cannot show a file
-//! system without a single disk: in memory, over the network, over several devices (btrfs, overlay) or on a device
-//! that is made of several (RAID), which is busy while any of these is. They do not tell which program made
-//! a request, nor how long it waited above the disk.
+//! A device on top of a single other one (LVM, LUKS) is followed down to it. The counters do not cover a file system
+//! without a single disk: in memory, over the network, over several devices (btrfs, overlay) or on a device on top of
+//! several (RAID), which is busy while any of these is. They show neither which program made a request, nor how long it
+//! waited above the disk.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -25,7 +25,7 @@ use crate::procfile;
 
 /// The largest number of disks that are observed.
 const MOST_DISKS: usize = 8;
-/// The largest number of devices that are on top of each other, as LVM on LUKS on a partition is three.
+/// The largest number of stacked devices. LVM on LUKS on a partition is three.
 const MOST_LEVELS: usize = 8;
 /// The unit of the counters, whatever the disk's own sectors are (Documentation/block/stat.rst).
 const SECTOR: u64 = 512;
@@ -35,7 +35,8 @@ const SECTOR: u64 = 512;
 pub struct DiskCounters(Mutex<Vec<Disk>>);
 
 impl DiskCounters {
-    /// Begins to observe the disks under these paths; for a missing path, that under the nearest folder above it.
+    /// Begins to observe the disks under these paths; for a missing path, the disk under the nearest existing folder
+    /// above it.
     pub fn begin(paths: &[impl AsRef<Path>]) -> Self {
         Self::of(&SystemFiles::default(), paths.iter().filter_map(|path| device(path.as_ref())).collect())
     }
@@ -48,7 +49,7 @@ impl DiskCounters {
         DiskCounters(Mutex::new(disks.take(MOST_DISKS).collect()))
     }
 
-    /// Returns what one disk did so far: the one that was busy longest. `None` if there is none.
+    /// Returns the counts so far of the disk that was busy longest; `None` if there is none.
     pub fn so_far(&self) -> Option<CopyDiskTimes> {
         let mut disks = self.0.lock();
         disks.iter_mut().for_each(Disk::look);
@@ -83,7 +84,7 @@ fn single_disk(files: &SystemFiles, device: u64) -> Option<PathBuf> {
     None
 }
 
-/// Returns the links to the devices of which a device is made, or of which the disk of a partition is.
+/// Returns the links to the devices below a device, or below the disk of a partition.
 fn slaves(files: &SystemFiles, device: &Path) -> Vec<PathBuf> {
     // The folder of a partition is in that of its disk.
     let lists = ["slaves", "../slaves"].map(|way| device.join(way));
@@ -106,12 +107,12 @@ impl Disk {
         Some(Disk { stat, last, so_far: nothing(DiskName::try_from(name).ok()?) })
     }
 
-    /// Adds what the disk did since the last look. The kernel counts milliseconds in 32 bits, so they begin anew after 49
-    /// days of requests, which a disk with a hundred at a time completes in half a day.
+    /// Adds the growth of the counters since the last look. The kernel counts milliseconds in 32 bits, so the counters
+    /// wrap after 49 days of requests, which a disk with a hundred requests at a time reaches in half a day.
     fn look(&mut self) {
         let Some(now) = DiskReading::of(&self.stat) else { return };
         let before = std::mem::replace(&mut self.last, now);
-        // The counters of a disk that was removed and came back begin anew.
+        // The counters of a disk that was removed and returned begin at zero.
         let Some(requests) = now.requests.checked_sub(before.requests) else { return };
         let sectors = |now: u64, before: u64| Bytes(now.saturating_sub(before).saturating_mul(SECTOR));
         let time = |now: u32, before: u32| Nanos::millis(now.wrapping_sub(before).into());
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use crate::files::tests::write;
 
-    /// Devices by number: the disk vda, its partitions, and what is made of these.
+    /// Devices by number: the disk vda, its partitions, and the devices on top of these.
     const DEVICES: [(&str, &str); 9] = [
         ("254:0", "vda"),
         ("254:1", "vda/vda1"),
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_is_no_single_disk() {
+    fn file_systems_without_a_single_disk_have_no_counts() {
         let tree = disks();
         for device in [(9, 0), (9, 1), (253, 3), (0, 27)] {
             assert_eq!(counters(&tree, &[device]).so_far(), None, "{device:?}");
@@ -316,7 +317,7 @@ mod tests {
 
     /// The kernel lists the devices of all disks by number and name in /proc/diskstats too.
     #[test]
-    fn what_is_written_to_a_disk_is_counted_by_it() {
+    fn bytes_written_to_a_disk_are_counted() {
         const LENGTH: usize = 8 << 20;
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         let counters = DiskCounters::begin(&[Path::new("/var/tmp/landspeed-missing/below")]);

@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_stands_for_its_process_and_what_is_not_there_is_an_error() {
+    fn a_thread_selects_its_process_and_a_missing_one_is_an_error() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         assert_eq!(leader(tid).unwrap(), std::process::id());
         let gone = family(WatchTarget::Pid { pid: u32::MAX >> 2 }).unwrap_err().to_string();
         assert!(gone.starts_with("process 1073741823 is gone"), "{gone}");
-        let nobody = family(WatchTarget::Name { name: "no such\u{7}one".into() }).unwrap_err().to_string();
-        assert!(nobody.contains(r"called 'no such\u{7}one'"), "{nobody}");
+        let missing = family(WatchTarget::Name { name: "no such\u{7}one".into() }).unwrap_err().to_string();
+        assert!(missing.contains(r"called 'no such\u{7}one'"), "{missing}");
         assert!(family(WatchTarget::Top).unwrap().is_empty());
     }
 }

@@ -69,7 +69,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_none_and_not_an_error() {
+    fn a_missing_file_is_none_and_not_an_error() {
         let tree = tempfile::tempdir().unwrap();
         let files = SystemFiles::below(tree.path());
         fs::write(tree.path().join("speed"), "25000\n").unwrap();

@@ -87,7 +87,7 @@ mod tests {
                         392 18446744073709551615 1 2 3 0 0 0 0 6 0 1 0 0 17 5 0 0 0 0 0 1 2 3 4 5 6 7 0\n";
 
     #[test]
-    fn a_name_full_of_brackets_shifts_nothing_and_what_is_cut_short_is_refused() {
+    fn a_name_full_of_brackets_shifts_nothing_and_truncated_text_is_refused() {
         let (ran, children_ran) = (ticks(42), ticks(3));
         assert_eq!(
             TaskStat::parse(STAT),

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_row_has_is_told() {
+    fn a_name_that_no_row_has_is_refused() {
         let error = rows(&["cpu".into(), "no\nsuch".into()], RunPolicy::Always).err();
         assert_eq!(error.as_deref(), Some("no observer is called 'no\\nsuch'"));
     }

@@ -28,7 +28,7 @@ fn exchange(client: &mut TcpStream, server: &mut TcpStream, bytes: usize) {
 
 /// Returns the lines of `unseen`, except those with reasons outside the test: another network namespace of this machine
 /// may use RPS, and a container's PID namespace hides kernel threads.
-fn told(seen: &Observations) -> Vec<&str> {
+fn notes(seen: &Observations) -> Vec<&str> {
     let of_the_machine = |line: &&str| line.contains("RPS woke") || line.contains("from this PID namespace");
     seen.unseen.iter().map(String::as_str).filter(|line| !of_the_machine(line)).collect()
 }
@@ -60,7 +60,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
     assert!(seen.get::<Vec<LinkCounters>>()[0].tx_bytes >= Bytes(1_000_000), "{seen:?}");
     assert!(seen.get::<SoftnetCounts>().0["processed"] > 0, "{seen:?}");
     assert!(seen.get::<SnmpCounts>().0["Tcp.OutSegs"] > 0, "{seen:?}");
-    assert_eq!(told(&seen), [""; 0]);
+    assert_eq!(notes(&seen), [""; 0]);
 
     let after = watcher.close();
     assert_eq!(after, Observations::default(), "no window is open");
@@ -103,7 +103,7 @@ impl Watch for BrokenWatch {
 }
 
 #[test]
-fn a_failing_observer_is_named_once_and_stops_nobody() {
+fn a_failing_observer_is_named_once_and_stops_no_other() {
     static FAILS: Observer = BROKEN;
     static CANNOT_RUN: Observer = Observer { can_run: || Err("this kernel lacks it".into()), ..BROKEN };
     let cpu = observer("cpu").unwrap();
@@ -113,7 +113,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
         (0..100).for_each(|i| watcher.sample(Nanos(i)));
         let seen = watcher.close();
         assert_eq!(
-            told(&seen),
+            notes(&seen),
             ["broken: this kernel lacks it", "broken: sample is gone: test", "broken: close is gone: test"],
             "window {window}"
         );
@@ -122,7 +122,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
 }
 
 #[test]
-fn without_capabilities_what_cannot_run_says_why_and_the_others_go_on() {
+fn without_capabilities_an_observer_gives_its_reason_and_the_others_run() {
     // Capabilities belong to a thread: the rest of this program keeps its own.
     let seen = std::thread::spawn(|| {
         let none = CapabilitySet::empty();

@@ -174,9 +174,9 @@ impl Acceptor {
         while !self.has_left(listener) {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let look = left.map_or(LOOK, |left| left.min(LOOK));
-            let [mut came, ended, told] = wait([comes, ends, tells], Some(look));
+            let [mut came, ended, notified] = wait([comes, ends, tells], Some(look));
             if came.is_empty()
-                && !told.is_empty()
+                && !notified.is_empty()
                 && let Some((_, read)) = notice
             {
                 read();

@@ -81,7 +81,7 @@ impl MissingFeature {
         self != MissingFeature::Fork
     }
 
-    /// Returns what the program did as a clause that follows "3 times".
+    /// Returns the operation as a clause that follows "3 times".
     pub fn words(self) -> &'static str {
         match self {
             MissingFeature::Epoll => {
@@ -170,7 +170,7 @@ pub struct ConnectionCounts {
     /// The reason why bytes could not be counted; `None` if they were counted or not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
-    /// What the program did that the path lacks, by kind, and how often.
+    /// The operations of the program that the path lacks, by kind, with their numbers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lacks: BTreeMap<MissingFeature, u64>,
     /// The RDMA devices that could carry connections; empty for a path without RDMA.
@@ -178,7 +178,7 @@ pub struct ConnectionCounts {
     pub rdma: Vec<RdmaDevice>,
 }
 
-/// A port of an RDMA device, and what it sent for all programs of the host while this one ran.
+/// A port of an RDMA device, and the packets that it sent for all programs of the host while this one ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RdmaDevice {
     /// Name of the device, such as "mlx5_0".
@@ -196,7 +196,7 @@ pub struct RdmaDevice {
 /// An address of a port of an RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RdmaAddress {
-    /// The address (GID): that of an IPv4 address is such as "::ffff:10.0.0.1".
+    /// The address (GID). An IPv4 address has the form "::ffff:10.0.0.1".
     pub gid: String,
     /// The protocol that uses it: "IB/RoCE v1" or "RoCE v2".
     pub kind: String,

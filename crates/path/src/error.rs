@@ -62,7 +62,7 @@ pub enum Error {
     #[error("no /dev/infiniband/rdma_cm, by which programs connect over RDMA: run `modprobe rdma_ucm`")]
     NoConnectionManager,
     #[error(
-        "RDMAV_FORK_SAFE makes rsockets connect over TCP first, which cannot be told from connections that stay there: run \
+        "RDMAV_FORK_SAFE makes rsockets connect over TCP first, which looks like a connection that stays there: run \
          `unset RDMAV_FORK_SAFE`"
     )]
     ForkSafe,

@@ -61,8 +61,8 @@ pub struct ExecOutcome {
 /// A message from the supervisor to the front process, which the shell started and waits for.
 #[derive(Serialize, Deserialize)]
 enum FrontMessage {
-    /// The process with this ID is about to execute the program. It tells the front itself: a supervisor that is
-    /// stopped could not, and the front would have no process to pass signals on to.
+    /// The process with this ID is about to execute the program. It sends this message itself: a stopped supervisor
+    /// could not, and the front would have no process to pass signals on to.
     Begun(i32),
     Ended {
         status: i32,
@@ -82,7 +82,7 @@ enum FrontMessage {
         status: i32,
         took: Duration,
     },
-    /// The program has ended, the supervisor does not say how, and this signal has come.
+    /// The program has ended, the supervisor has not reported its status, and this signal has arrived.
     Silent {
         signal: i32,
         took: Duration,

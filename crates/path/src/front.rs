@@ -12,8 +12,8 @@ use crate::socket::wait;
 
 /// The signals that are passed on to the program.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
-/// How long a signal that comes after the program's end waits for the report of that end. A supervisor sends it at once,
-/// unless it is stopped.
+/// The time for which a signal that arrives after the program's end waits for the report of that end. A supervisor
+/// sends the report immediately, unless it is stopped.
 const REPORT: Duration = Duration::from_secs(2);
 
 /// Receives the signals `SIGNALS` that are sent to this process, by signalfd(2).
@@ -52,8 +52,8 @@ impl FrontSignals {
     }
 
     /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable. Returns a
-    /// signal that came after the program had ended, if `done` does not become readable: the signal is for this process
-    /// then, which would wait for a stopped supervisor.
+    /// signal that arrived after the program had ended, if `done` does not become readable. This process must then act
+    /// on the signal itself, instead of waiting for a stopped supervisor.
     pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) -> Option<c_int> {
         loop {
             let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
@@ -102,7 +102,7 @@ impl FrontSignals {
     }
 }
 
-/// Returns true if the descriptor becomes readable within `time`. That of a process does once it has ended.
+/// Returns true if the descriptor becomes readable within `time`. A pidfd becomes readable once its process has ended.
 fn is_readable(fd: BorrowedFd<'_>, time: Duration) -> bool {
     let [ready] = wait([(fd, PollFlags::IN)], Some(time));
     !ready.is_empty()

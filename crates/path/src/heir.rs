@@ -15,8 +15,8 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionSelector, Error, Path};
 
-/// How many call numbers the keeper checks after that of the last noted call. A killed supervisor may have received
-/// calls with these numbers before it could note them.
+/// The number of call numbers that the keeper checks after that of the last noted call. A killed supervisor may have
+/// received calls with these numbers before it could note them.
 const UNNOTED: u64 = 64;
 
 /// The state that a killed supervisor left for one call: its open descriptors, the stage of the call, and the numbers
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_call_of_a_thread_is_read_as_the_kernel_tells_it() {
+    fn the_call_of_a_thread_is_parsed_as_the_kernel_prints_it() {
         let call = call_of(7, "42 0x3 0x7ffd10 0x10 0x0 0x0 0x5 0x7ffd 0x7f12\n");
         assert_eq!(call, Some([7, 42, 3, 0x7f_fd10, 16, 0, 0, 5]));
         assert_eq!((call_of(7, "running\n"), call_of(7, "-1 0x7ffd 0x7f12")), (None, None));

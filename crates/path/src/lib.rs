@@ -11,8 +11,8 @@
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
 //! | `smc` | the kernel's SMC-R in place of TCP: RDMA between two hosts |
 //! | `rsocket` | librdmacm's rsockets in place of TCP: RDMA between two hosts, by a library that is preloaded |
-//! | `kernel_socket` | what `mptcp` and `smc` share: a protocol of the kernel in place of TCP |
-//! | `rdma` | the RDMA devices of a path, and what they send meanwhile |
+//! | `kernel_socket` | the common part of `mptcp` and `smc`: a protocol of the kernel in place of TCP |
+//! | `rdma` | the RDMA devices of a path, and the packets that they send |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
 //! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |
@@ -218,7 +218,7 @@ pub struct Options {
 /// addresses are unique.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
-/// What the answers to another program's system calls need of the kernel (seccomp_unotify(2)).
+/// The kernel feature that answers to another program's system calls need (seccomp_unotify(2)).
 const ANSWERS_CALLS: KernelNeed =
     KernelNeed { of: "", since: KernelVersion(5, 14), instead: "the kernel's TCP" };
 

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_admit_what_one_of_them_admits_and_none_admit_all() {
+    fn alternatives_admit_a_connection_if_one_does_and_no_choice_admits_all() {
         assert!(admits(&["80", "10.0.0.0/8"], "10.0.0.1:9", "10.0.0.2:9"));
         assert!(!admits(&["80", "10.0.0.0/8"], "11.0.0.1:9", "10.0.0.2:9"));
         assert!(admits(&[], "11.0.0.1:9", "10.0.0.2:9"));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_choice_says_what_would_be_one() {
+    fn an_invalid_choice_is_refused_with_the_valid_ones() {
         let says = |text: &str| text.parse::<PortOrNetwork>().unwrap_err().to_string();
         for text in ["", "http", "10.0.0/8", "10.0.0.1:80", "-1", "/8"] {
             assert!(says(text).starts_with("this is neither a port (6379)"), "{text}");

@@ -46,10 +46,10 @@ struct CallNote {
 /// The numbers that describe what a path holds for a call. Some are numbers of descriptors, which are open in the
 /// keeper too, because the keeper shares the supervisor's table of descriptors.
 pub(crate) type HeldNumbers = [u64; HELD];
-/// How many numbers are in [`HeldNumbers`].
+/// The number of elements of [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;
 
-/// How many numbers describe a call: thread, system call and six arguments.
+/// The number of values that describe a call: thread, system call and six arguments.
 pub(crate) const CALL: usize = 8;
 
 /// A slot for the addresses of a carried socket. The kernel allocates pages of slots only when they are used.
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_kept_for_whoever_maps_the_memory_and_old_ones_go_first() {
+    fn names_are_visible_to_other_maps_of_the_memory_and_old_ones_go_first() {
         let shared = SupervisorNotes::new().unwrap();
         let other = SupervisorNotes::of(shared.as_fd().try_clone_to_owned().unwrap()).unwrap();
         let (own, peer) = ("10.0.0.1:80".parse().unwrap(), "[fe80::1%2]:9".parse().unwrap());
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_noted_for_whoever_follows() {
+    fn calls_are_noted_for_the_keeper() {
         let shared = SupervisorNotes::new().unwrap();
         let what = [1, 2, 3, 4, 5, 6, 7, 8];
         shared.note(3, 99, [0; CALL]);

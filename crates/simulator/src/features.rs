@@ -1,7 +1,7 @@
-//! What senders of TCP do differently from each other beside their congestion control: each a switch.
+//! The features in which TCP senders differ besides their congestion control. Each is a switch.
 
-/// How a sender with selective acknowledgements finds losses. A sender without them ignores this: it counts duplicate
-/// acknowledgements and retransmits one segment per round trip (NewReno, RFC 6582).
+/// The loss detection of a sender with selective acknowledgements. A sender without them ignores this: it counts
+/// duplicate acknowledgements and retransmits one segment per round trip (NewReno, RFC 6582).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LossDetection {
     /// By the times of sending (RFC 8985), as Linux does since 4.18. It also finds lost retransmissions.
@@ -12,12 +12,12 @@ pub enum LossDetection {
     /// was first sent after it (tcp_sacktag_write_queue).
     ForwardAcknowledgement,
     /// Only the first outstanding segment is marked lost, once a segment three above it has arrived. The next one is
-    /// marked only after the first is acknowledged (tcp_update_scoreboard of Linux 2.4 with net.ipv4.tcp_fack off). What
-    /// 2.4 retransmits early when it may send nothing new (tcp_xmit_retransmit_queue) is not simulated.
+    /// marked only after the first is acknowledged (tcp_update_scoreboard of Linux 2.4 with net.ipv4.tcp_fack off). The
+    /// early retransmissions of 2.4 when it may send no new data (tcp_xmit_retransmit_queue) are not simulated.
     Head,
 }
 
-/// How a sender reduces its window after a loss.
+/// The reduction of a sender's window after a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReductionRule {
     /// Proportional rate reduction (RFC 6937 in Linux's form), since Linux 3.2.
@@ -30,7 +30,7 @@ pub enum ReductionRule {
     RateHalving,
 }
 
-/// What a sender counts to grow its window.
+/// The unit that a sender counts to grow its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowGrowth {
     /// Acknowledged segments (RFC 3465), since Linux 3.18, so that delayed acknowledgements do not slow it down.

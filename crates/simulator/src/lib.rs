@@ -1,5 +1,5 @@
 //! A simulator of TCP and UDT flows over wide-area paths, packet by packet, without a network: the same scenario always
-//! gives the same outcome. What happens by chance (losses, traffic of others) follows from seeds in the scenario.
+//! gives the same outcome. Random events (losses, cross traffic) follow from seeds in the scenario.
 //!
 //! A [`SimulationScenario`] describes a line (rate, delay, queue, loss), the flows over it, the traffic of others that
 //! shares its queue ([`TrafficSpec`]), and the duration.

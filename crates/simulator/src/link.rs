@@ -133,8 +133,8 @@ impl SimulatedLink {
         (!packet.is_lost).then_some(packet)
     }
 
-    /// Removes the packets of others that follow and have been transmitted. No one waits for them, and an event for
-    /// each would cost as much as one of a flow.
+    /// Removes the cross-traffic packets that follow and have been transmitted. No flow waits for them, and an event
+    /// for each would cost as much as an event of a flow.
     fn forget_others(&mut self) {
         while self.left > 0 && self.line.front().is_some_and(|packet| packet.flow == OTHERS) {
             self.line.pop_front();

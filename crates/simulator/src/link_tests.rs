@@ -19,7 +19,7 @@ fn packet(seq: u64, size: u16) -> SimulatedPacket {
 }
 
 #[test]
-fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
+fn a_line_takes_its_time_without_accumulating_rounding_errors() {
     let mut link = link(3e9, 1 << 20);
     for seq in 0..300 {
         assert_eq!(link.admit(Nanos(0), packet(seq, 1001)), PacketFate::Arrives);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_says_how_far_it_is() {
+    fn a_simulation_reports_its_progress() {
         let path = FullPath { rate_bps: BitRate(1e8), rtt_ns: Nanos::millis(120), mtu_bytes: 9000 };
         let mut times = Vec::new();
         simulated_recovery("reno", path, Nanos::secs(3), |time| times.push(time)).expect("a path");

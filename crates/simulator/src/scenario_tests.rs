@@ -18,7 +18,7 @@ fn silent() -> TrafficSpec {
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn an_impossible_scenario_is_refused_with_the_reason() {
     let wrong = |change: fn(&mut SimulationScenario)| {
         let mut scenario = study();
         change(&mut scenario);

@@ -1,8 +1,9 @@
 //! The scene of cottrell-2005: senders, windows and a path of 2004 that lost packets and carried the traffic of others.
 //!
 //! The paper does not print the path's rate below the hosts' 1 Gb/s, its queue, its losses and its other traffic. They
-//! are free within [`SCENE_2004`], and a [`SceneSetting`] is one choice of all. What the paper says is fixed: the round
-//! trip, the hosts' windows of 16 MB (section II.B), the sender of Linux 2.4 (section II.B), four flows.
+//! are free parameters within [`SCENE_2004`], and a [`SceneSetting`] is one choice of all of them. The paper fixes the
+//! rest: the round trip, the hosts' windows of 16 MB (section II.B), the sender of Linux 2.4 (section II.B), four
+//! flows.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Contest, Study, StudyPath, StudyRun};
@@ -62,7 +63,7 @@ pub struct SceneSetting {
     pub values: [f64; SCENE_2004.len()],
 }
 
-/// What is left out of a scene to see what it was worth.
+/// The parts that can be left out of a scene, to see the effect of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SceneWithout {
     /// Nothing: the scene as it is.
@@ -76,14 +77,14 @@ pub enum SceneWithout {
     Fack,
     /// Selective acknowledgements.
     Sack,
-    /// All that is old in the sender: it is that of today.
+    /// All old features of the sender: it becomes today's sender.
     OldSender,
 }
 
 impl SceneSetting {
-    /// Returns setting `number` of an even sample of the family: a sequence of Halton (Numerische Mathematik 2, 1960),
-    /// which fills the family evenly whatever its length, moved by a random vector of `seed` (Cranley and Patterson,
-    /// SIAM Journal on Numerical Analysis 13, 1976).
+    /// Returns setting `number` of an even sample of the family: a Halton sequence (Numerische Mathematik 2, 1960),
+    /// which fills the family evenly at any length, shifted by a random vector of `seed` (Cranley and Patterson, SIAM
+    /// Journal on Numerical Analysis 13, 1976).
     pub fn draw(seed: u64, number: u32) -> SceneSetting {
         const PRIMES: [u32; 1 + SCENE_2004.len()] = [2, 3, 5, 7, 11, 13, 17, 19];
         let mut random = Random::new(seed);
@@ -228,7 +229,7 @@ mod tests {
         assert!((149..=151).contains(&fast), "{fast}");
         for (n, range) in SCENE_2004.iter().enumerate() {
             // A tenth of the range holds 30 settings. At each of its ends, each of the (at most three) digits of 300 in
-            // a base up to 11 misses by a quarter of the base at most, and each of the two in a larger base likewise.
+            // a base up to 11 misses by a quarter of the base at most, and each of the two in a larger base too.
             let place = |value: f64| match range.is_log {
                 true => (value / range.least).ln() / (range.most / range.least).ln(),
                 false => (value - range.least) / (range.most - range.least),
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scene_has_its_load_and_what_is_left_out_is_not_there() {
+    fn a_scene_has_its_load_without_the_parts_that_are_left_out() {
         let scene = scenario(SceneWithout::Nothing);
         let load: f64 = scene.traffic.iter().map(|spec| spec.mean_rate().0).sum();
         assert!((load / (622e6 * 0.3) - 1.0).abs() < 1e-3, "{load}");
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(scenario(SceneWithout::Loss).link.loss, LossSpec::None);
         assert!(!scenario(SceneWithout::Sack).flows[0].features.sack);
         assert_eq!(scenario(SceneWithout::OldSender).flows[0].features, SenderFeatures::default());
-        // What is left out changes nothing else.
+        // Leaving a part out changes nothing else.
         assert_eq!(scenario(SceneWithout::Fack).traffic, scene.traffic);
         assert_eq!(scenario(SceneWithout::Loss).traffic, scene.traffic);
         assert_eq!(scenario(SceneWithout::Traffic).link.loss, scene.link.loss);

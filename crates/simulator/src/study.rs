@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_do_without_what_the_study_leaves_out() {
+    fn flows_lack_the_features_that_the_study_leaves_out() {
         let study = Study { without: [SenderPart::TailLossProbes].into(), ..small() };
         let contest = contest(&["reno"], ContestQuestion::Regions);
         let scenario = study_scenario(&study, &contest, 0);

@@ -112,7 +112,7 @@ fn bic_is_as_its_paper_steps() {
 }
 
 #[test]
-fn htcp_is_as_its_draft_says() {
+fn htcp_follows_its_draft() {
     // Leith, Shorten, draft-leith-tcp-htcp-06, section 2: the RTT is constant, so beta has its largest value.
     const KEPT: f64 = 0.8;
     let gain = |_, _, round_trips: f64| {

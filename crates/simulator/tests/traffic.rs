@@ -47,7 +47,7 @@ fn run(scenario: &SimulationScenario) -> SimulationOutcome {
 }
 
 #[test]
-fn a_flow_gets_what_traffic_of_others_leaves() {
+fn a_flow_gets_the_rate_that_cross_traffic_leaves() {
     // Always on but for a nanosecond now and then: 40 Mb/s.
     let always = DurationLaw { mean_ns: Nanos::secs(1000), tail: None };
     let hardly = DurationLaw { mean_ns: Nanos(1), tail: None };

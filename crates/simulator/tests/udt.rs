@@ -85,7 +85,7 @@ fn every_byte_arrives_and_each_loss_is_made_good_once() {
 }
 
 #[test]
-fn a_flow_that_is_told_to_stop_sends_a_few_packets_more_and_ends() {
+fn a_stopped_flow_sends_a_few_packets_more_and_ends() {
     let stop = Nanos::secs(10);
     let outcome =
         run(&scenario(vec![FlowSpec { stop_ns: Some(stop), ..flow("udt", 3) }, flow("udt", 4)], 30));

@@ -169,7 +169,7 @@ fn fingerprint(outcome: &SimulationOutcome) -> (u64, u64, u64, Vec<(u64, u64)>) 
 /// Reno's figures are those of the version before a line could carry traffic of others (commit 7faeff4a). BBR's are of the
 /// one that took an RTT sample from the timestamp of a retransmission.
 #[test]
-fn a_line_without_traffic_of_others_does_what_it_always_did() {
+fn a_line_without_cross_traffic_gives_the_earlier_figures() {
     let of = |control| fingerprint(&simulate(&small_study(control, 1)).unwrap());
     let reno = vec![(32_670, 105), (17_270, 90), (9_539, 41), (3_894, 28)];
     assert_eq!(of("reno"), (99_565, 63_414, 264, reno));

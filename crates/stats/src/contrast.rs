@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_order_does_is_no_noise() {
+    fn the_effect_of_the_order_is_no_noise() {
         let cold = |i: usize| 0.1 + if i % 2 == 1 { 0.06 } else { -0.06 } + [0.0, 0.01, -0.01][i % 3];
         let fit = MeanLogRatio::of(&blocks(&(0..12).map(cold).collect::<Vec<_>>())).unwrap();
         assert!((fit.value - 0.1).abs() < 0.005 && fit.error < 0.004, "{fit:?}");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_place_in_the_block_does_is_no_spread() {
+    fn the_effect_of_a_place_in_the_block_is_no_spread() {
         let mut equal = blocks(&[0.1; 4]);
         equal.iter_mut().for_each(|block| block.within = vec![-0.3, 0.1, -0.1, 0.3]);
         assert_eq!(MeanLogRatio::of(&equal).unwrap().error, 0.0);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_time_moves_both_ends_and_what_it_did_is_no_noise() {
+    fn lost_time_moves_both_ends_and_is_no_noise() {
         let lost = [0.0, 0.3, 0.1, -0.1, 0.2, 0.3, 0.0, -0.2];
         let plain = blocks(&[0.5, 0.52, 0.48, 0.5, 0.51, 0.49, 0.5, 0.5]);
         let of = |lost: f64, block: &BlockContrast| BlockContrast {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_that_these_blocks_were_spared_are_expected_all_the_same() {
+    fn bursts_that_spared_these_blocks_are_still_expected() {
         let spared = blocks(&[0.1, 0.12, 0.11, 0.09]);
         let swayed: Vec<BlockContrast> =
             spared.iter().map(|b| BlockContrast { sway: 0.04, ..b.clone() }).collect();

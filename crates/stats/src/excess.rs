@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_on_an_arm_shows_and_what_acts_on_trials_does_not() {
+    fn an_effect_on_an_arm_shows_and_one_on_single_trials_does_not() {
         // A trial's deviation is about 0.1, so a block's is 0.07.
         let (even, wild) = (excess(&blocks(0.07)), excess(&blocks(0.3)));
         assert!(even.times() < 1.5 && even.chance() > 0.1, "{} {}", even.times(), even.chance());

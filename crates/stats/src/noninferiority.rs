@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_see_what_few_trials_cost() {
+    fn totals_show_the_cost_of_few_trials() {
         let (verdict, estimate) = guard_sums(&mishaps(), 0.1, 0.95);
         // 124 seconds instead of 48.
         assert!((estimate.ratio - 48.0 / 124.0).abs() < 1e-9, "{estimate:?}");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_nothing_say_nothing() {
+    fn totals_of_zero_give_no_answer() {
         let none = ArmTotals { gained: 0.0, spent: 0.0 };
         assert_eq!(guard_sums(&[[none, none]; 8], 0.1, 0.95).0, GuardVerdict::Unclear);
         assert_eq!(guard_sums(&[], 0.1, 0.95).0, GuardVerdict::Unclear);

@@ -7,7 +7,8 @@ use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 use crate::estimate::{ratio_of, student, student_quantile};
 use crate::{estimate, mean_and_deviation};
 
-/// What several occasions say of a ratio. A shift that all cells of an occasion share cancels in each of its ratios.
+/// The mean of a ratio over several occasions, and a prediction of another one. A shift that all cells of an occasion
+/// share cancels in each of its ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OccasionEstimate {
     /// The mean over occasions like these: Student's interval over their log ratios.
@@ -19,8 +20,8 @@ pub struct OccasionEstimate {
     pub deviation_ln: f64,
 }
 
-/// Returns what `ln_ratios`, one log ratio an occasion, say at `confidence` (0.95, say). `None` for fewer than two
-/// occasions, whose spread is unknown.
+/// Returns the statistics of `ln_ratios`, one log ratio per occasion, at `confidence` (0.95, say). `None` for fewer
+/// than two occasions, whose spread is unknown.
 pub fn over_occasions(ln_ratios: &[f64], confidence: f64) -> Option<OccasionEstimate> {
     if ln_ratios.len() < 2 {
         return None;
@@ -96,7 +97,7 @@ mod tests {
     /// For 3, 5 and 8 occasions that deviate by 0, 1 and 3 times their own error, the interval of the mean holds the truth and
     /// the prediction interval holds another occasion in 94 to 96 % of 4,000 series.
     #[test]
-    fn intervals_hold_what_they_promise() {
+    fn intervals_have_the_promised_coverage() {
         let mut random = Random::new(62);
         for occasions in [3, 5, 8] {
             for between in [0.0, 1.0, 3.0] {

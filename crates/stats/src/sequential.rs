@@ -97,7 +97,7 @@ impl StepDesign {
     }
 
     /// Returns the design with at most `max_blocks` blocks, but never fewer than the 4 after which a step is first
-    /// judged. Only what is no block of the step may decide how many these are.
+    /// judged. The number must not depend on the step's own blocks.
     #[must_use]
     pub fn within(self, max_blocks: u32) -> Self {
         let blocks = max_blocks.clamp(FIRST_LOOK, self.max_blocks());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lost_time_explains_neither_helps_nor_harms() {
+    fn an_effect_that_lost_time_explains_neither_helps_nor_harms() {
         let design = StepDesign::new(0.004, 0.02, 11);
         let judged = |ln_ratio: f64, explained_at_most: f64| {
             let block = |i: usize| {

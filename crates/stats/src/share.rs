@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_has_no_index() {
+    fn invalid_shares_have_no_index() {
         for none in [&[][..], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY], &[-1.0, 1.0]] {
             assert_eq!(jain(none), None, "{none:?}");
         }

@@ -1,5 +1,5 @@
-//! Traffic of others: packets that share the line's queue with the flows and answer to nothing. It is open loop: a
-//! source sends what its law says, whatever is lost.
+//! Cross traffic: packets that share the line's queue with the flows and do not react to losses. It is open loop: a
+//! source follows its law, whatever is lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,7 +94,7 @@ fn share_on(on: &DurationLaw, off: &DurationLaw) -> f64 {
     on.mean_ns.0 as f64 / (on.mean_ns.0 + off.mean_ns.0) as f64
 }
 
-/// On-off sources of a mix. Each is on or off for itself.
+/// On-off sources of a mix. Each is on or off independently.
 const SOURCES: u64 = 8;
 /// The tail of the times of on-off sources, as Willinger and others (1997) found it in the lengths of transfers.
 const TAIL: f64 = 1.5;
@@ -103,8 +103,8 @@ const SHORT_BYTES: Bytes = Bytes(100_000);
 const SHORT_TAIL: f64 = 1.2;
 /// The rate of a short flow: half of the fast Ethernet of a host of those years.
 const SHORT_RATE: BitRate = BitRate(5e7);
-/// Others send four full packets at a time, which count as one: an event for each packet of others would cost as much as
-/// the flows that are studied.
+/// A source sends four full packets at a time, which count as one: an event for each packet would cost as much as the
+/// flows that are studied.
 const TRAIN: u16 = 4 * 1500;
 
 /// The cross traffic of a line: eight on-off sources whose times have heavy tails, and short flows.
@@ -139,7 +139,7 @@ impl TrafficMix {
     }
 }
 
-/// What became of the packets of all sources.
+/// The fate of the packets of all sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrafficCounts {
     pub packets: u64,
@@ -172,7 +172,7 @@ struct OnOffState {
     off: DurationLaw,
     /// The time of the next packet.
     at: f64,
-    /// What is left of the time on after the next packet.
+    /// The remaining on-time after the next packet.
     left: f64,
     /// The time on between two packets.
     spacing: f64,
@@ -241,8 +241,8 @@ fn nanos(time: f64) -> Nanos {
 }
 
 impl OnOffState {
-    /// Creates a source that is on at first with the share of its times on, and whose first packet is due at any time
-    /// within the spacing of packets.
+    /// Creates a source that is initially on with the probability of its duty cycle, and whose first packet is due at a
+    /// random time within the spacing of packets.
     fn new(random: &mut Random, on: DurationLaw, off: DurationLaw, spacing: f64) -> Self {
         let is_on = random.happens(share_on(&on, &off));
         let mut state = OnOffState { on, off, at: 0.0, left: 0.0, spacing };
@@ -258,8 +258,8 @@ impl OnOffState {
         self.wait(random, self.spacing);
     }
 
-    /// Moves on by `due` of the source's times on. A packet that a time on has no room for is due early in the next
-    /// one, so that short times have their share.
+    /// Advances by `due` of the source's on-time. A packet that does not fit into the present on-time is due early in
+    /// the next one, so that short on-times have their share.
     fn wait(&mut self, random: &mut Random, mut due: f64) {
         while self.left < due {
             due -= self.left;

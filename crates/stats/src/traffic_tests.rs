@@ -46,7 +46,7 @@ fn a_source_has_its_mean_load_however_short_its_times_are() {
 }
 
 #[test]
-fn packets_of_a_source_that_is_on_are_as_far_apart_as_its_rate_says() {
+fn packets_of_a_source_that_is_on_are_spaced_by_its_rate() {
     let packets = packets(&on_off(law(10_000, None), law(10_000, None), 2), 1000);
     let spaced = packets.windows(2).filter(|pair| (pair[1].0 - pair[0].0).0.abs_diff(10_000_000) <= 1);
     let rest = packets.len() - 1 - spaced.count();
@@ -126,7 +126,7 @@ fn a_seed_sends_the_same_and_another_one_something_else() {
 }
 
 #[test]
-fn what_cannot_be_is_known() {
+fn impossible_mixes_are_refused() {
     let possible = |on, tail| on_off(law(on, tail), law(1, None), 0).is_possible();
     assert!(possible(1, None) && possible(1, Some(1.1)));
     assert!(!possible(0, None) && !possible(1, Some(1.0)) && !possible(1, Some(f64::NAN)));

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sets_are_apart_by_what_single_runs_are() {
+    fn two_sets_are_compared_by_the_spread_of_single_runs() {
         // Variances 1 and 2, freedom (1 + 2)^2 / (1/2 + 4/1) = 2.
         let found = apart(&[0.0, 1.0, 2.0], &[5.0, 7.0], 0.95).unwrap();
         assert!((found.difference + 5.0).abs() < 1e-12);

@@ -99,7 +99,7 @@ fn least() -> f64 {
 }
 
 #[test]
-fn a_step_of_eleven_blocks_finds_what_it_promises() {
+fn a_step_of_eleven_blocks_has_the_promised_power() {
     let design = StepDesign::new(IN_RUN, least(), 11);
     for (effect, deviation) in [(1.1_f64, 0.05), (1.3, 0.15)] {
         let (power, _) = share(&design, StepState::Helps, (effect.ln(), deviation), 20_000);
@@ -124,7 +124,7 @@ fn a_cold_start_hides_nothing() {
 }
 
 #[test]
-fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
+fn a_helpful_step_takes_all_its_blocks_and_a_useless_one_ends_early() {
     let design = StepDesign::new(IN_RUN, least(), 11);
     let (found, blocks) = share(&design, StepState::Helps, (2.0_f64.ln(), 0.05), 2_000);
     assert!(found == 1.0 && blocks == 11.0, "{found} in {blocks}");
@@ -138,7 +138,7 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
 /// alpha at most, and with little less if no step is given up. With few blocks the probability is half of alpha,
 /// because of the floor of the standard error.
 #[test]
-fn the_error_is_what_was_asked_for() {
+fn the_error_is_the_requested_one() {
     let few =
         share(&StepDesign::new(0.02, least(), 7).thorough(), StepState::Helps, (least(), 0.05), 40_000).0;
     assert!(few < 0.02 + 0.0021 && few > 0.0, "{few}");

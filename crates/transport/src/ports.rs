@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_a_connection_is_not_counted() {
+    fn invalid_lines_are_not_counted() {
         assert_eq!(count("  sl  local_address rem_address\n x\n\n 0: A:Z 01:02 01\n", "01:02", [1, 9]), 0);
     }
 }

@@ -83,8 +83,8 @@ pub trait Transport: Sync {
         self.about().name
     }
 
-    /// Returns the name of the transport whose stream this one carries encrypted; `None` if what it carries can be read on
-    /// the way. One that encrypts by itself has its own name.
+    /// Returns the name of the transport whose stream this one carries encrypted; `None` if this transport does not
+    /// encrypt. A transport that encrypts by itself returns its own name.
     fn encrypts(&self) -> Option<&'static str> {
         None
     }
@@ -179,7 +179,7 @@ pub trait Flow: Send + Sync {
     /// Returns the flow's sockets, for observers: none, one or several. A flow may share its socket with other flows.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Returns true if the transport runs in this program, and the flow goes on only in calls on it. The holder of a
+    /// Returns true if the transport runs in user space, so that the flow advances only in calls on it. The holder of a
     /// flow that neither sends nor receives for a while then calls [`Flow::progress`] several times a second.
     fn runs_in_calls(&self) -> bool {
         false
@@ -206,8 +206,8 @@ pub trait Flow: Send + Sync {
     /// Returns the receiving half, as the flow's settings require. Only one receiving half may exist at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
-    /// Returns what the peer has acknowledged so far. A transport that runs in this program, and not in the kernel,
-    /// also processes acknowledgements in this call, so the sending end must call it several times a second.
+    /// Returns what the peer has acknowledged so far. A user-space transport also processes acknowledgements in this
+    /// call, so the sending end must call it several times a second.
     fn progress(&self) -> io::Result<AckProgress>;
 
     /// Returns the counts of datagrams so far; `None` if the transport carries a stream.
@@ -233,7 +233,7 @@ pub trait Flow: Send + Sync {
     /// `patience` ends, and if [`Flow::wake_receiver`] was called before.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error>;
 
-    /// Tells the flow that both ends of its stream have ended in order, as what it carries has shown. Dropping the flow is
+    /// Marks both ends of the stream as ended in order, as the protocol above the flow has shown. Dropping the flow is
     /// then not abrupt.
     fn has_ended_in_order(&self) {}
 

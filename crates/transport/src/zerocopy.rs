@@ -152,9 +152,9 @@ impl<'a> ZeroCopySends<'a> {
             let slots = self.slots.free(count);
             let slots = &slots[..count as usize];
             match call(slots) {
-                Ok((taken, told)) => {
+                Ok((taken, answer)) => {
                     self.keep(&slots[..taken]);
-                    return Ok(told);
+                    return Ok(answer);
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.make_room()?,
                 Err(error) => {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completes_in_any_order_frees_its_own_slot() {
+    fn completions_in_any_order_free_their_own_slots() {
         let (socket, numbers) = (udp(), AtomicU32::new(u32::MAX - 1));
         let mut zerocopy_sends = zerocopy_sends(&socket, &numbers, 4);
         assert_eq!(numbers.load(Ordering::Relaxed), 2);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_one_notification_it_says_what_limits_it() {
+    fn without_room_for_one_notification_the_error_names_the_limit() {
         let (socket, numbers) = (udp(), AtomicU32::new(0));
         let mut zerocopy_sends = ZeroCopySends::new(&socket, &numbers, SLOTS);
         let full =

@@ -316,7 +316,7 @@ mod tests {
 
     /// Ten packets leave together, and arrive in batches of four, four and two.
     #[test]
-    fn a_train_gives_the_capacity_by_what_came_after_its_first_batch() {
+    fn a_train_gives_the_capacity_by_the_packets_after_its_first_batch() {
         let mut history = ArrivalHistory::default();
         for n in 0..40 {
             let (train, place) = (n / 10, n % 10);

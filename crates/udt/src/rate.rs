@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_by_what_is_acknowledged() {
+    fn slow_start_grows_by_acknowledged_packets() {
         let mut control = Daimd::new(Seq::MAX, 1);
         control.on_ack(Nanos::millis(10), Seq::MAX.plus(16), &path());
         assert_eq!((control.window(), control.period()), (32, Nanos(0)));
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_repair_leaves_the_window_open_and_makes_good_what_did_not_grow() {
+    fn a_steady_repair_leaves_the_window_open_and_makes_up_for_missed_growth() {
         let lost = |control: &mut Daimd| {
             control.on_ack(Nanos::millis(10), Seq::new(500), &path());
             control.on_loss(Nanos::millis(11), Seq::new(900), &path());

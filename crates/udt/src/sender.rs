@@ -308,7 +308,7 @@ impl SendHalf {
 
     /// Returns how many of the `wanted` packets may leave now. A system call costs about the same for few packets as
     /// for many, so packets leave in bursts. A burst begins once all wanted packets (at most a batch) are due, or once
-    /// the packets that the rate allows within `catch_up` are due. A burst that has begun at `now` goes on.
+    /// the packets that the rate allows within `catch_up` are due. A burst that has begun at `now` continues.
     fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {

@@ -164,7 +164,7 @@ fn small_writes_share_packets() {
 }
 
 #[test]
-fn a_close_waits_for_what_was_written() {
+fn a_close_waits_for_written_data() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 60_000]).unwrap();
     let now = network.now;
@@ -178,7 +178,7 @@ fn a_close_waits_for_what_was_written() {
 }
 
 #[test]
-fn a_lost_shutdown_is_said_again() {
+fn a_lost_shutdown_is_sent_again() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).abort();
     network.impairments.loss = 1.0;
@@ -228,7 +228,7 @@ fn a_peer_that_is_only_idle_is_not() {
 }
 
 #[test]
-fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
+fn a_reader_that_pauses_stops_the_writer_until_it_reads() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     let data = vec![3; 2_000_000];
     let mut written = 0;
@@ -255,7 +255,7 @@ fn datagram(to: u32, body: PacketBody<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn what_cannot_be_is_ignored() {
+fn impossible_packets_are_ignored() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     transfer(&mut network, CONNECTOR, 50_000);
     network.end(CONNECTOR).write(&[1; 20_000]).unwrap();

@@ -132,7 +132,7 @@ fn attacked(seed: u64) {
     for _ in 0..random.random_range(1..400) {
         let moment = network.now;
         let steps = (0..100_000).take_while(|_| network.step() && network.now == moment).count();
-        assert!(steps < 100_000, "seed {seed}: time stands still: {:?}", network.ends);
+        assert!(steps < 100_000, "seed {seed}: time does not advance: {:?}", network.ends);
         act(&mut network);
         if network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2 {
             before.get_or_insert_with(|| held(&network));
@@ -250,7 +250,7 @@ fn spoofed(seed: u64) {
 }
 
 #[test]
-fn what_cannot_be_true_changes_nothing() {
+fn impossible_packets_change_nothing() {
     runs(60).for_each(spoofed);
 }
 

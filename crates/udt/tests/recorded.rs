@@ -101,7 +101,7 @@ fn replay(lines: &[RecordedDatagram]) -> Vec<u8> {
 }
 
 #[test]
-fn our_end_receives_what_was_recorded() {
+fn our_end_receives_recorded_packets() {
     let read = replay(&recorded());
     assert!(read == (0..6000).map(byte).collect::<Vec<_>>(), "{} bytes", read.len());
 }

@@ -19,7 +19,7 @@ struct ClaimRow {
     paper: &'static str,
     claim: &'static Claim,
     state: ClaimState,
-    /// What gives the state: an experiment, a command, a formula or a reason.
+    /// The origin of the state: an experiment, a command, a formula or a reason.
     by: String,
 }
 

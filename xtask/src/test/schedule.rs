@@ -8,7 +8,7 @@ use super::TestProgram;
 pub(super) const LANES: usize = 3;
 /// The most of these that are not in [`WAITING`], [`DOCUMENTED`] included.
 const BUSY: usize = 2;
-/// What runs beside the first programs, and keeps cores busy as they do.
+/// Programs that run beside the first ones, and keep cores busy as they do.
 pub(super) const DOCUMENTED: &str = "the documentation's examples";
 
 /// The programs that load congestion controls, as "CRATE TARGET". No two of them run at the same time, because a
@@ -18,8 +18,8 @@ const LOADERS: &[&str] =
     &["cli kills", "cli compare", "cli interrupted", "congestion kernel", "agent controls", "cli cc"];
 const READERS: &str = "cli ";
 
-/// Programs whose tests mostly wait, for logins, for a cut path or for settings to be put back, and none of which must be done
-/// within seconds. Where there are few cores, [`WAIT_TOGETHER`] of their tests run at the same time all the same.
+/// Programs whose tests mostly wait, for logins, for a cut path or for settings to be put back, and none of which must
+/// be done within seconds. Where there are few cores, [`WAIT_TOGETHER`] of their tests still run at the same time.
 const WAITING: &[&str] = &["cli copy", "cli groups", "cli stalls"];
 const WAIT_TOGETHER: usize = 3;
 
@@ -112,7 +112,7 @@ impl TestQueue {
         }
     }
 
-    /// Lets others run in the place of what has ended.
+    /// Lets other programs run after one has ended.
     pub(super) fn end(&self, name: &str) {
         self.state.lock().running.retain(|running| running != name);
         self.ended.notify_all();

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_below_two_round_trips_are_taken_together() {
+    fn samples_below_two_round_trips_are_merged() {
         let (mut study, half) = timeline(|n| if n < 3 { 0.0 } else { 50.0 });
         study.sample_ns = Nanos::secs(1);
         study.path.rtt_ns = Nanos::millis(400);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_only_passes_its_share_has_not_come_to_it() {
+    fn a_flow_that_only_passes_its_share_has_not_reached_it() {
         let (study, ramp) = timeline(|n| (n as f64 * 12.0).min(100.0));
         assert_eq!(times(&study, &ramp), [None]);
         let (study, starved) = timeline(|_| 1.0);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_holds_those_that_never_came() {
+    fn the_median_counts_flows_that_never_reached_their_share() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[Some(3.0), None, Some(1.0)]), Some(3.0));
         assert_eq!(median(&[Some(3.0), None]), Some(3.0), "half of them came");

@@ -26,7 +26,7 @@ fn shuffled(study: &Study, repeat: u32) -> Vec<StudyRunKey> {
 pub struct StudyDesigner(VecDeque<StudyRunKey>);
 
 impl StudyDesigner {
-    /// Returns a designer for a study of which the runs `done` were made.
+    /// Returns a designer for a study whose runs `done` were made already.
     pub fn new(study: &Study, done: &HashSet<StudyRunKey>) -> Self {
         StudyDesigner(study_order(study).into_iter().filter(|run| !done.contains(run)).collect())
     }

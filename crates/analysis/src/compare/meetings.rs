@@ -1,4 +1,4 @@
-//! The figures of contests beyond the paper's: two protocols, two round trips, short flows beside a long one.
+//! Figures of contests that the paper lacks: two protocols, two round trips, short flows beside a long one.
 
 use std::collections::BTreeMap;
 

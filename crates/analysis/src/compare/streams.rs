@@ -47,7 +47,7 @@ mod tests {
     use crate::compare::support_tests as support;
 
     #[test]
-    fn the_window_that_carries_most_stands_for_its_number_of_streams() {
+    fn each_number_of_streams_is_judged_by_its_best_window() {
         let study = support::study(1, 10, vec![support::alone("reno")]);
         let run = support::run(&study, &study.contests[0], 0, |_, _| support::KILOBIT);
         let figures = RunFigures::of(&study, &run).expect("samples");

@@ -101,7 +101,7 @@ fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
 }
 
 #[test]
-fn what_disturbed_a_run_is_a_note() {
+fn a_disturbance_of_a_run_is_a_note() {
     let mut study = study(1, 4, vec![alone("reno")]);
     study.repeats = 10;
     let disturbed = |repeat| StudyRun {
@@ -109,13 +109,13 @@ fn what_disturbed_a_run_is_a_note() {
         ..run(&study, &study.contests[0], repeat, |_, _| KILOBIT)
     };
     let report = compare(&record(&study, (0..10).map(disturbed).collect()), "").unwrap();
-    let told: Vec<&String> = report.notes.iter().filter(|note| note.contains("disturbed")).collect();
-    assert!(told[1].starts_with("reno, repeat 2 was disturbed: the hypervisor took"), "{told:?}");
-    assert!(told.len() == 9 && told[8].starts_with("2 more runs"), "{told:?}");
+    let lines: Vec<&String> = report.notes.iter().filter(|note| note.contains("disturbed")).collect();
+    assert!(lines[1].starts_with("reno, repeat 2 was disturbed: the hypervisor took"), "{lines:?}");
+    assert!(lines.len() == 9 && lines[8].starts_with("2 more runs"), "{lines:?}");
 }
 
 #[test]
-fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
+fn invalid_runs_are_in_no_figure_and_too_many_void_the_study() {
     let mut study = study(1, 4, vec![alone("reno")]);
     study.repeats = 5;
     let contest = study.contests[0].clone();
@@ -263,7 +263,7 @@ fn a_simulated_study_says_that_it_counts_no_processor_time() {
 }
 
 #[test]
-fn nothing_scaled_stands_beside_the_papers_values() {
+fn no_scaled_value_is_compared_with_the_papers() {
     let full = of_the_paper(1.0, 2, &["reno"]);
     let mean = full.paper.iter().find(|value| value.figure == "mean_bps").unwrap();
     assert_eq!(mean.paper, 248e6);
@@ -275,13 +275,13 @@ fn nothing_scaled_stands_beside_the_papers_values() {
     assert!(scaled.paper.is_empty());
     assert!(scaled.notes.iter().any(|note| note.contains("not at full size")), "{:?}", scaled.notes);
     let value = scaled.findings.iter().find(|f| f.claim.contains("by up to 25 %")).unwrap();
-    assert!(value.reproduces.is_none() && value.evidence.contains("nothing of this study"), "{value:?}");
+    assert!(value.reproduces.is_none() && value.evidence.contains("not comparable"), "{value:?}");
     let mut other = Study::paper();
     other.path.rtt_ns = Nanos::millis(80);
     assert!(paper::why_not_beside(&other).is_some_and(|why| why.contains("80 ms")));
     other.path.rtt_ns = Nanos::millis(178);
     assert_eq!(paper::why_not_beside(&other), None);
-    // A scene is the paper's path as far as the paper tells, whatever its rate.
+    // A scene is the paper's path as far as the paper describes it, whatever its rate.
     other.path.rate_bps = BitRate(622e6);
     assert!(paper::why_not_beside(&other).is_some());
     other.scene = Some("2004".into());
@@ -289,7 +289,7 @@ fn nothing_scaled_stands_beside_the_papers_values() {
 }
 
 #[test]
-fn a_scene_gives_no_reason_that_blames_what_it_has() {
+fn a_scene_gives_no_reason_about_a_part_that_it_has() {
     let reasons = |scene: Option<&str>| {
         let mut study = study(4, 2, vec![alone("reno"), alone("scalable"), alone("htcp")]);
         (study.scene, study.repeats) = (scene.map(str::to_owned), 2);
@@ -308,7 +308,7 @@ fn a_scene_gives_no_reason_that_blames_what_it_has() {
 }
 
 #[test]
-fn each_finding_names_its_claims_and_only_what_a_study_judges_has_a_kind() {
+fn each_finding_names_its_claims_and_only_a_judged_one_has_a_kind() {
     let report = of_the_paper(1.0, 2, &["reno"]);
     assert!(report.findings.iter().all(|finding| !finding.claims.is_empty()));
     let kind = |id: &str| study_claims().into_iter().find(|one| one.claim == id).expect(id).kind;

@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_other_moments_are_shared_out_by_time() {
+    fn samples_of_other_times_are_distributed_by_time() {
         // The second flow's interval of 2 s has 1000 bytes: half of them in each second.
         let timeline = timeline(&[&[(1000, 0), (2000, 0)], &[(2000, 1000)]]);
         assert_eq!(timeline.aggregate(0..2), [4000.0, 4000.0]);
     }
 
     #[test]
-    fn short_samples_are_taken_together() {
+    fn short_samples_are_merged() {
         let timeline = timeline(&[&[(500, 125), (1000, 0), (1500, 250), (2000, 0), (2600, 150)]]);
         let bursts = timeline.aggregate(0..5);
         assert!(bursts[0] == 2000.0 && bursts[1] == 0.0);

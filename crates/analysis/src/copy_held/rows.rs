@@ -1,8 +1,8 @@
-//! What can hold a copy, in words, and what helps.
+//! The bottlenecks of a copy, in words, and what helps.
 
 use landspeed_record::CopyHold;
 
-/// The words about what holds a copy.
+/// The words about a bottleneck of a copy.
 struct HoldRow {
     /// For a line such as "held by: target's disk".
     words: &'static str,
@@ -14,7 +14,7 @@ const fn row(words: &'static str, remedy: &'static str) -> HoldRow {
     HoldRow { words, remedy }
 }
 
-/// Returns the words of what spares a copy its relay, or else makes the relay faster.
+/// Returns how a copy can avoid its relay, and otherwise how to make the relay faster.
 macro_rules! no_relay_or {
     ($faster:literal) => {
         concat!(
@@ -25,7 +25,7 @@ macro_rules! no_relay_or {
     };
 }
 
-/// What helps where a session of the relay holds the copy.
+/// The remedy where a session of the relay holds the copy.
 const OTHER_SESSION: &str =
     no_relay_or!("a cheaper cipher of the session, such as --ssh-option Ciphers=aes128-gcm@openssh.com");
 
@@ -97,7 +97,7 @@ pub fn hold_words(hold: CopyHold) -> &'static str {
     row_of(hold).words
 }
 
-/// Returns what makes a copy faster that is held so, in words.
+/// Returns what makes a copy with this bottleneck faster, in words.
 pub fn hold_remedy(hold: CopyHold) -> &'static str {
     row_of(hold).remedy
 }

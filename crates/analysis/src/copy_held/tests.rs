@@ -44,7 +44,7 @@ fn a_path_that_is_slow_holds_the_copy_and_then_the_source() {
 }
 
 #[test]
-fn what_tcp_says_tells_why_the_path_is_slow() {
+fn tcp_info_shows_why_the_path_is_slow() {
     let hold = |network: CopyNetworkTimes| {
         let mut times = slow_path();
         times.source.network = network;
@@ -64,7 +64,7 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     assert_eq!(hold(window), CopyHold::NetworkWindow);
     assert_eq!(hold(buffer), CopyHold::SendBuffer);
     assert_eq!(hold(lossy), CopyHold::NetworkLoss);
-    // BBR over a receive window of 128 KiB, 1 Gb/s and 40 ms: it paces by what the window lets through.
+    // BBR over a receive window of 128 KiB, 1 Gb/s and 40 ms: it paces at the rate that the window allows.
     let paced = CopyNetworkTimes { window_limited_ns: Nanos::secs(33), ..flows };
     assert_eq!(hold(paced), CopyHold::NetworkWindow);
     assert_eq!(hold(CopyNetworkTimes { resent: 100, ..paced }), CopyHold::NetworkLoss);
@@ -72,7 +72,7 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     let overflows = CopyNetworkTimes { rtt_ns: Nanos::millis(160), ..lossy };
     assert_eq!(hold(overflows), CopyHold::NetworkRate);
     assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(160), ..window }), CopyHold::NetworkWindow);
-    // Where a queue stands, a full window or a loss only says that the path is full.
+    // Where there is a standing queue, a full window or a loss only shows that the path is full.
     for full in [window, buffer, lossy] {
         assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(350), ..full }), CopyHold::NetworkRate);
     }
@@ -151,7 +151,7 @@ fn threads_that_wait_for_a_processor_are_held_by_it() {
 }
 
 #[test]
-fn a_quota_and_a_hypervisor_are_told_from_other_threads() {
+fn a_quota_and_a_hypervisor_are_separated_from_other_threads() {
     let mut times = slow_path();
     let send = times.source.of_mut(Send);
     (send.queued_ns, send.blocked_ns) = (Nanos::secs(78), Nanos::secs(10));
@@ -162,7 +162,7 @@ fn a_quota_and_a_hypervisor_are_told_from_other_threads() {
     };
     let (quota, steal) = (CopyHold::SourceQuota, CopyHold::SourceSteal);
     let host = CopyHostTimes { observed_ns: Nanos::secs(100), ..CopyHostTimes::default() };
-    // Two processors were stopped at a time, so that more was stopped than passed.
+    // Two processors were stopped at a time, so that the stopped time exceeds the elapsed time.
     let stopped = held(CopyHostTimes { quota_ns: Nanos::secs(150), ..host });
     assert_eq!(stopped, [(quota, 78.0), (CopyHold::SourceProcessor, 12.0)]);
     // Other threads take the processor, and a quota strikes now and then.
@@ -231,7 +231,7 @@ fn flows_for_which_nothing_is_left_dilute_nothing() {
 #[test]
 fn a_copy_without_times_is_held_by_nothing_that_is_known() {
     assert_eq!(copy_held(&CopyTimes::default()), CopyHeld::default());
-    // What a peer says of its times is any number.
+    // A peer may report any times.
     let mut forged = slow_path();
     forged.target.stages.iter_mut().for_each(|stage| stage.device_ns = Nanos(u64::MAX));
     let held = copy_held(&forged);

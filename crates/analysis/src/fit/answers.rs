@@ -93,7 +93,7 @@ const FRAGMENT: SizeQuestion = SizeQuestion {
             copy (section 3.1, MTU 4096, 450 MHz)",
 };
 
-// The paper's sender sums what it has just copied, and its receiver what has just come.
+// The paper's sender sums data that it has just copied, and its receiver data that have just arrived.
 const CHECKSUM: SizeQuestion = SizeQuestion {
     question: "What does the checksum cost, with a cold and a warm cache?",
     claims: &[
@@ -113,7 +113,7 @@ const COPY: SizeQuestion = SizeQuestion {
 
 const PACE: SizeQuestion = SizeQuestion { question: "Which part sets the pace?", claims: &[], paper: "" };
 
-/// Returns the claims of the papers' ledger that the figures of a sweep over sizes are held against, and how.
+/// Returns the claims of the papers' ledger with which the figures of a sweep over sizes are compared, and how.
 pub fn size_claims() -> impl Iterator<Item = (&'static str, ExpectationKind)> {
     [FRAGMENT, CHECKSUM, COPY, PACE, BIT].into_iter().flat_map(|question| question.claims).copied()
 }
@@ -187,14 +187,14 @@ fn spread(cost: &LayerCost) -> String {
 /// Adds the cost of the byte with which a datagram needs one more packet, from pairs of trials.
 fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
     let mtu = part.mtu_bytes.0;
-    let mut told = Vec::new();
+    let mut text = Vec::new();
     for step in &part.fragment_steps {
         let Some(cost) = step.layers.get(BOTH) else { continue };
         draft.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
-        told.push(format!("{} packets of {} adds {}", step.fragments + 1, step.fragments, spread(cost)));
+        text.push(format!("{} packets of {} adds {}", step.fragments + 1, step.fragments, spread(cost)));
     }
-    if !told.is_empty() {
-        let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", told.join(", "));
+    if !text.is_empty() {
+        let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", text.join(", "));
         draft.lines.push(line);
     }
 }
@@ -212,15 +212,15 @@ fn larger_frames(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
     if small.0 >= large.0 || small.1 != large.1 {
         return;
     }
-    let told = |(mtu, _, packets, ns): (Bytes, Bytes, u64, f64)| {
+    let text = |(mtu, _, packets, ns): (Bytes, Bytes, u64, f64)| {
         format!("{} in {packets} packets at MTU {}", time(ns), mtu.0)
     };
     draft.figure("largest_datagram_cost_ratio", small.3 / large.3);
     draft.lines.push(format!(
         "a datagram of {} costs both hosts {} and {}: {:.2} times as much",
         small.1,
-        told(small),
-        told(large),
+        text(small),
+        text(large),
         small.3 / large.3
     ));
 }
@@ -335,14 +335,14 @@ fn offloaded(study: &OffloadStudy, draft: &mut AnswerDraft) {
     for host in [HOST_A, HOST_B] {
         let name = snake(host);
         let class = |class: &str, draft: &mut AnswerDraft| {
-            let told = compared(study, &class_layer(class, host), &format!("{name}_{class}"), draft)?;
-            Some(format!("its {class} goes from {told}"))
+            let text = compared(study, &class_layer(class, host), &format!("{name}_{class}"), draft)?;
+            Some(format!("its {class} goes from {text}"))
         };
-        let told: Vec<String> = ["checksum", "copy"].iter().filter_map(|name| class(name, draft)).collect();
-        draft.lines.extend((!told.is_empty()).then(|| format!("{host}: {}", told.join(", "))));
+        let text: Vec<String> = ["checksum", "copy"].iter().filter_map(|name| class(name, draft)).collect();
+        draft.lines.extend((!text.is_empty()).then(|| format!("{host}: {}", text.join(", "))));
     }
     let all = compared(study, BOTH, "both_hosts", draft);
-    draft.lines.extend(all.map(|told| format!("all processor time of both hosts goes from {told}")));
+    draft.lines.extend(all.map(|text| format!("all processor time of both hosts goes from {text}")));
 }
 
 /// Describes one layer of the study, such as "0.052 to 0.003 ns/byte, 0.05 times [0.02, 0.15]".
@@ -360,9 +360,9 @@ fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     let mtu = sweeps.first()?.mtu_bytes;
     for part in sweeps.iter().filter(|part| part.mtu_bytes == mtu && !part.transport.contains(' ')) {
         let (Some(small), Some(large)) = (part.points.first(), part.points.last()) else { continue };
-        let told: Vec<String> = [small, large].into_iter().filter_map(slowest).collect();
-        if !told.is_empty() {
-            draft.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, told.join("; ")));
+        let text: Vec<String> = [small, large].into_iter().filter_map(slowest).collect();
+        if !text.is_empty() {
+            draft.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, text.join("; ")));
         }
     }
     draft.answer(&PACE)
@@ -376,11 +376,11 @@ fn slowest(point: &SizePoint) -> Option<String> {
     let (name, work) = stages.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, work)| *work >= 0.5)?;
     let between = ns(LINK)?;
     let share = (work / between).min(1.0);
-    let told = if share >= BUSY {
+    let text = if share >= BUSY {
         "which sets the pace"
     } else {
         "and waits, or shares its core with other work, for the rest"
     };
     let work = format!("{name} works {:.0} % of the {}", 100.0 * share, time(between));
-    Some(format!("at {} {work} between arrivals, {told}", point.size_bytes))
+    Some(format!("at {} {work} between arrivals, {text}", point.size_bytes))
 }

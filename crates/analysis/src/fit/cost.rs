@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_sum_to_one_and_time_is_spread_over_what_moved() {
+    fn shares_sum_to_one_and_time_is_divided_by_bytes_and_packets() {
         let seen = profile(&[(CostClass::Copy, 600), (CostClass::Tcp, 300), (CostClass::Tcp, 100)], 0);
         let figures = cost_figures(&seen, 1.0, Bytes(1_000_000_000), 1_000_000);
         assert!((figures.values().map(|f| f.share).sum::<f64>() - 1.0).abs() < 1e-12);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_sampled_is_nothing_said() {
+    fn without_samples_there_is_no_cost() {
         assert!(cost_figures(&CostProfile::default(), 1.0, Bytes(1), 1).is_empty());
         assert!(cost_figures(&profile(&[(CostClass::Copy, 0)], 9), 1.0, Bytes(1), 1).is_empty());
     }

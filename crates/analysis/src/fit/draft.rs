@@ -7,7 +7,7 @@ use landspeed_record::{ExpectationKind, SizeAnswer};
 /// A question of the paper.
 pub(super) struct SizeQuestion {
     pub(super) question: &'static str,
-    /// The claims of the papers' ledger that the answer's figures are held against, and how.
+    /// The claims of the papers' ledger with which the answer's figures are compared, and how.
     pub(super) claims: &'static [(&'static str, ExpectationKind)],
     /// The paper's own answer; empty if it has no figure of this kind.
     pub(super) paper: &'static str,

@@ -80,8 +80,8 @@ pub(super) fn fit(points: &[SizedCost]) -> Result<LayerCostFit, FitError> {
     let [fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns] = line;
     let residual = residual(points, &line);
     // A term is zero if the fit could not separate it from the others, or if nothing was fragmented.
-    let told = |ns: f64| (ns > 0.0).then_some(ns);
-    let (first_cut_ns, per_fragment_ns) = (told(first_cut_ns), told(per_fragment_ns));
+    let if_any = |ns: f64| (ns > 0.0).then_some(ns);
+    let (first_cut_ns, per_fragment_ns) = (if_any(first_cut_ns), if_any(per_fragment_ns));
     Ok(LayerCostFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
 }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_once_with_the_first_cut_is_told_from_what_comes_with_each() {
+    fn the_cost_of_the_first_cut_and_that_of_each_cut_are_separated() {
         let line = fit(&points(|size, n| {
             let cut = if n > 1 { 2000.0 } else { 0.0 };
             3000.0 + 0.25 * size as f64 + cut + 700.0 * (n - 1) as f64
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn one_point_struck_by_something_else_does_not_tilt_the_line() {
+    fn one_disturbed_point_does_not_tilt_the_line() {
         let mut seen = points(|size, n| {
             let wobble = 1.0 + 0.01 * ((size % 7) as f64 - 3.0) / 3.0;
             (3000.0 + 0.25 * size as f64 + 700.0 * (n - 1) as f64) * wobble

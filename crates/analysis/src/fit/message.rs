@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_machine_shares_belongs_to_neither_host() {
+    fn shared_time_of_one_machine_belongs_to_neither_host() {
         let one = cost(["x", "x"]);
         near(&one, HOST_A, 9_000.0);
         near(&one, HOST_B, 5_000.0);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_without_arrivals_costs_nothing_that_can_be_said() {
+    fn a_trial_without_arrivals_has_no_cost() {
         let [a, mut b] = ends();
         b.received_bytes = Bytes(0);
         let facts = host("x");

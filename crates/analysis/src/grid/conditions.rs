@@ -26,14 +26,14 @@ fn controls(grid: &Grid, trials: &[&GridTrial]) -> Option<String> {
             cells.entry(used).or_default().insert(trial.cell);
         }
     }
-    let told = |(used, cells): (&BTreeSet<&str>, &BTreeSet<u32>)| {
+    let text = |(used, cells): (&BTreeSet<&str>, &BTreeSet<u32>)| {
         let used = used.iter().copied().collect::<Vec<_>>().join(" and ");
         let first = cells.first().map(|cell| grid.name_of(*cell)).unwrap_or_default();
         format!("{used} in {} of {} cells ({first})", cells.len(), grid.cells())
     };
     (cells.len() > 1).then(|| {
-        let told = cells.iter().map(told).collect::<Vec<_>>().join(", ");
-        format!("cells ran under different congestion controls, and none of the factors is one: {told}")
+        let text = cells.iter().map(text).collect::<Vec<_>>().join(", ");
+        format!("cells ran under different congestion controls, and none of the factors is one: {text}")
     })
 }
 

@@ -1,8 +1,8 @@
-//! The control of a grid: what cells have whose mean is known, and what is left of a report where they do not have it.
+//! The control of a grid: cells whose mean is known. Where they miss it, the report loses its answers.
 
 use landspeed_record::{ExpectationReport, Grid, GridControlReport, GridCurves, GridReport, GridTrial};
 
-/// Returns what the cells of the grid's control have; `None` if the grid has no control.
+/// Returns the mean of the cells of the grid's control; `None` if the grid has no control.
 pub(super) fn measured(grid: &Grid, trials: &[&GridTrial]) -> Option<GridControlReport> {
     let control = grid.control.as_ref()?;
     let figures = |cell: u32| -> Vec<f64> {
@@ -37,7 +37,8 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Takes the answers back from a report whose control failed: the ratios of its figure, and the answers to its expectations.
+/// Removes the answers from a report whose control failed: the ratios of its figure, and the answers to its
+/// expectations.
 pub(super) fn applied(report: GridReport) -> GridReport {
     let failed = report.control.as_ref().and_then(|control| Some((control.figure, control.complaint()?)));
     let Some((figure, why)) = failed else { return report };

@@ -1,5 +1,5 @@
 //! The means of cells on other occasions, by which an occasion chooses its best cells. A cell that the occasion's own
-//! trials choose is the best of them by chance in part, and its mean is too high by as much.
+//! trials choose is the best one partly by chance, which makes its mean too high (selection bias).
 
 use landspeed_record::{GridFigure, GridReport};
 

@@ -21,8 +21,8 @@ use super::elsewhere;
 use super::fitted::{FigureModel, points};
 use crate::ladder::words;
 
-/// Why a number of another mechanism does not count as different from the paper's.
-const SUBSTITUTE: &str = "this is the other mechanism's number, and says nothing of the paper's";
+/// The reason why a number of another mechanism does not count as different from the paper's.
+const SUBSTITUTE: &str = "this number is of the other mechanism, and does not show whether the paper's holds";
 
 /// The trials by which expectations are judged.
 pub(super) struct JudgedTrials<'a> {
@@ -42,15 +42,15 @@ pub(super) fn judge(of: &JudgedTrials<'_>, expectation: &Expectation) -> Expecta
         ExpectationTest::Ratio { published, within, .. } => (Some(*published), Some(*within)),
         _ => (None, None),
     };
-    let ExpectationOutcome { agreement, ours, told } = test(of, expectation);
+    let ExpectationOutcome { agreement, ours, text } = test(of, expectation);
     let differs = agreement == ExpectationAgreement::Differs;
     let reason = differs.then(|| reason(of, expectation)).flatten();
     let is_substitute =
         differs && published.is_some() && expectation.kind().is_substitute(&expectation.claims);
     let agreement = if is_substitute { ExpectationAgreement::NotHere } else { agreement };
-    let told = Some(told).filter(|told| !told.is_empty());
+    let text = Some(text).filter(|text| !text.is_empty());
     let apart = is_substitute.then(|| SUBSTITUTE.to_owned());
-    let why = [told, apart, reason].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let why = [text, apart, reason].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
     ExpectationReport {
         claim,
@@ -78,7 +78,7 @@ fn test(of: &JudgedTrials<'_>, expectation: &Expectation) -> ExpectationOutcome 
         }
         Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
     };
-    found.unwrap_or_else(|(agreement, told)| ExpectationOutcome { agreement, ours: None, told })
+    found.unwrap_or_else(|(agreement, text)| ExpectationOutcome { agreement, ours: None, text })
 }
 
 /// Says why a result differs: what the test of the reason showed, or that nothing tests it. `None` if the expectation
@@ -88,13 +88,13 @@ fn reason(of: &JudgedTrials<'_>, expectation: &Expectation) -> Option<String> {
         let guess = &expectation.otherwise;
         return (!guess.is_empty()).then(|| format!("perhaps (untested): {guess}"));
     };
-    let ExpectationOutcome { agreement, ours, told } = test(of, because);
+    let ExpectationOutcome { agreement, ours, text } = test(of, because);
     let word = match agreement {
         ExpectationAgreement::Reproduces => "because",
         ExpectationAgreement::Differs => "not because",
         ExpectationAgreement::Undecided | ExpectationAgreement::NotHere => "undecided whether",
     };
-    let shown = [ours.map(words::interval), Some(told).filter(|told| !told.is_empty())];
+    let shown = [ours.map(words::interval), Some(text).filter(|text| !text.is_empty())];
     let shown = shown.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let shown = if shown.is_empty() { shown } else { format!(" ({shown})") };
     Some(format!("{word} {}{shown}", because.claim))
@@ -103,7 +103,7 @@ fn reason(of: &JudgedTrials<'_>, expectation: &Expectation) -> Option<String> {
 struct ExpectationOutcome {
     agreement: ExpectationAgreement,
     ours: Option<Estimate>,
-    told: String,
+    text: String,
 }
 
 type ExpectationResult = Result<ExpectationOutcome, (ExpectationAgreement, String)>;
@@ -154,8 +154,8 @@ impl ExpectationJudge<'_> {
         let compared =
             peaks.then(|| format!("{} over {}{}", self.name(&to), self.name(&from), self.choice(peaks)));
         let decides = (agreement == ExpectationAgreement::Undecided).then(|| decidable((low, high), &found));
-        let told = compared.into_iter().chain(decides).collect::<Vec<_>>().join("; ");
-        Ok(ExpectationOutcome { agreement, ours: Some(found.estimate()), told })
+        let text = compared.into_iter().chain(decides).collect::<Vec<_>>().join("; ");
+        Ok(ExpectationOutcome { agreement, ours: Some(found.estimate()), text })
     }
 
     fn order(&self, cells: &[Settings], peaks: bool) -> ExpectationResult {
@@ -199,11 +199,11 @@ impl ExpectationJudge<'_> {
             None => ExpectationAgreement::Undecided,
         };
         let (at, decided) = against.unwrap_or((0, &found[0]));
-        let told = match at {
+        let text = match at {
             0 => "from the first to the last".to_owned(),
             at => format!("{} over {}", self.name(&line[at]), self.name(&line[at - 1])),
         };
-        Ok(ExpectationOutcome { agreement, ours: Some(decided.estimate()), told })
+        Ok(ExpectationOutcome { agreement, ours: Some(decided.estimate()), text })
     }
 
     fn flat(&self, line: &[Vec<u32>], within: f64) -> ExpectationResult {
@@ -219,11 +219,11 @@ impl ExpectationJudge<'_> {
             () => ExpectationAgreement::Undecided,
         };
         let farthest = found.iter().enumerate().max_by(|a, b| a.1.ln.abs().total_cmp(&b.1.ln.abs()));
-        let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
+        let text = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
         Ok(ExpectationOutcome {
             agreement,
             ours: farthest.map(|(_, one)| one.estimate()),
-            told: told.unwrap_or_default(),
+            text: text.unwrap_or_default(),
         })
     }
 
@@ -364,8 +364,8 @@ fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> Expe
         _ => ExpectationAgreement::Undecided,
     };
     let decided = below.or(least);
-    let told = decided.map(|(n, _)| name(n)).unwrap_or_default();
-    ExpectationOutcome { agreement, ours: decided.map(|(_, one)| one.estimate()), told }
+    let text = decided.map(|(n, _)| name(n)).unwrap_or_default();
+    ExpectationOutcome { agreement, ours: decided.map(|(_, one)| one.estimate()), text }
 }
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
         let size = |size: &str| settings(&[("size", size), ("mtu", "1500")]);
         let order =
             |cells: [&str; 2]| ExpectationTest::Order { cells: cells.map(size).to_vec(), peaks: false };
-        let told = |claimed: [&str; 2], reason: [&str; 2]| {
+        let text = |claimed: [&str; 2], reason: [&str; 2]| {
             let because =
                 Expectation { claim: "3 is more".into(), test: order(reason), ..Expectation::default() };
             let because = Some(Box::new(because));
@@ -460,18 +460,18 @@ mod tests {
         };
         let differs = ["4", "1"];
         assert!(
-            told(differs, ["1", "3"]).contains("; because 3 is more (3.0"),
+            text(differs, ["1", "3"]).contains("; because 3 is more (3.0"),
             "{}",
-            told(differs, ["1", "3"])
+            text(differs, ["1", "3"])
         );
-        assert!(told(differs, ["3", "1"]).contains("; not because 3 is more"));
-        assert!(told(differs, ["3", "3"]).contains("; undecided whether 3 is more"));
+        assert!(text(differs, ["3", "1"]).contains("; not because 3 is more"));
+        assert!(text(differs, ["3", "3"]).contains("; undecided whether 3 is more"));
         assert!(
-            told(differs, ["3", "7"]).ends_with("(size=7 was not measured)"),
+            text(differs, ["3", "7"]).ends_with("(size=7 was not measured)"),
             "{}",
-            told(differs, ["3", "7"])
+            text(differs, ["3", "7"])
         );
-        assert!(!told(["1", "4"], ["1", "3"]).contains("because"), "a result that agrees needs no reason");
+        assert!(!text(["1", "4"], ["1", "3"]).contains("because"), "a result that agrees needs no reason");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::size::planned_passes;
 /// The confidence of the intervals that are forecast, and of the spread's lower bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// What trials of the reference before a grid say of its intervals.
+/// The forecast of a grid's intervals, from trials of the reference before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateForecast {
     /// Standard deviation of a trial's log figure.
@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(forecast(&asked, &[0.0, 0.1]), None);
     }
 
-    /// A curve that rises asks for no precision, though its test has a margin as any other: only a flat one uses it.
+    /// A curve that rises asks for no precision, although its test has a margin like any other: only a flat one uses
+    /// it.
     #[test]
     fn of_curves_only_a_flat_one_asks_for_a_precision() {
         let asking = |shape| {

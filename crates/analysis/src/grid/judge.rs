@@ -201,27 +201,27 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     let expected = |figure: GridFigure| grid.expectations.iter().any(|one| one.figure == Some(figure));
     let others = GridFigure::all().filter(|figure| *figure != grid.figure);
     let others = others.filter(|figure| !figure.is_on_request || expected(*figure));
-    let told = trials.iter().find_map(|trial| trial.program());
+    let reported = trials.iter().find_map(|trial| trial.program());
     let named = |figure: GridFigure| {
         let program = grid.program.clone().and_then(|program| match figure.unit {
             FigureUnit::Program => Some(program),
-            FigureUnit::ProgramPerCpuSecond => Some(named_after(told?.costed(), program)),
+            FigureUnit::ProgramPerCpuSecond => Some(named_after(reported?.costed(), program)),
             _ => None,
         });
         GridCurves { figure, program, ..GridCurves::default() }
     };
     let mut all: Vec<GridCurves> =
         std::iter::once(grid.figure).chain(others).filter(|figure| has(trials, *figure)).map(named).collect();
-    all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, told));
+    all.splice(all.len().min(1)..all.len().min(1), curves_beside(grid, reported));
     all
 }
 
 /// Returns curves for the figures that the program reported besides the deciding one. Returns none if the deciding
 /// figure is not the same in all cells.
-fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
+fn curves_beside(grid: &Grid, reported: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let Some(program) = &grid.program else { return Vec::new() };
-    let others = told.iter().flat_map(|told| &told.all).filter(|one| one.name != program.figure);
-    let is_one = told.is_some_and(|told| told.asked == program.figure);
+    let others = reported.iter().flat_map(|reported| &reported.all).filter(|one| one.name != program.figure);
+    let is_one = reported.is_some_and(|reported| reported.asked == program.figure);
     let curves = |one: &ProgramFigure| {
         let program = Some(named_after(Some(one), program.clone()));
         GridCurves { figure: GridFigure::PROGRAM, program, is_beside: true, ..GridCurves::default() }
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     /// Returns the notes and the figures of a grid about `figure` whose trials have a goodput.
-    fn told(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
+    fn notes_and_figures(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
         let levels = vec!["1500".to_owned(), "9000".to_owned()];
         let factors = vec![GridFactor { name: "mtu".into(), levels, ..GridFactor::default() }];
         let figures = TrialFigures { rate_bps: BitRate(1e9), ..TrialFigures::default() };
@@ -392,10 +392,10 @@ mod tests {
 
     #[test]
     fn a_requested_figure_that_no_trial_has_is_noted() {
-        let (notes, figures) = told(GridFigure::named("latency-p99").unwrap());
+        let (notes, figures) = notes_and_figures(GridFigure::named("latency-p99").unwrap());
         assert_eq!(figures, ["goodput"]);
         assert!(notes.iter().any(|note| note.contains("no trial has the figure latency-p99")), "{notes:?}");
-        let (notes, _) = told(GridFigure::GOODPUT);
+        let (notes, _) = notes_and_figures(GridFigure::GOODPUT);
         assert!(notes.iter().all(|note| !note.contains("no trial has")), "{notes:?}");
     }
 }

@@ -45,7 +45,7 @@ fn remark(grid: &Grid, trials: &[&GridTrial], cell: u32) -> Option<String> {
     ))
 }
 
-/// Returns what the trials' counters say of the two kinds, and what shows more.
+/// Returns what the trials' counters show about the two kinds, and which command shows more.
 fn reason(low: &[(f64, &GridTrial)], high: &[(f64, &GridTrial)]) -> String {
     let stalled = |kind: &[(f64, &GridTrial)]| kind.iter().filter(|(_, trial)| stalled(trial)).count();
     let [(lower, of_lower), (higher, of_higher)] = [low, high].map(|kind| (stalled(kind), kind.len()));
@@ -87,10 +87,10 @@ fn shown(grid: &Grid, value: f64) -> String {
 ///
 /// The values are cut in two where two normal distributions of one deviation explain them best (the classification
 /// likelihood: Scott and Symons, Biometrics 27, 1971; with the parts' shares: Symons, Biometrics 37, 1981). Normal
-/// values cut in the same way show how well by chance, whatever their mean and deviation (a Monte Carlo test: Barnard
-/// 1963). One in a hundred grids without kinds gets a remark, over all its cells (Bonferroni). Kinds half as much again
-/// apart are found in nine of ten cells of six trials that vary by 3 %, of twelve that vary by 5 %, and of thirty that
-/// vary by 7 %.
+/// values cut in the same way give the distribution of the score by chance, which does not depend on their mean and
+/// deviation (a Monte Carlo test: Barnard 1963). One in a hundred grids without kinds gets a remark, over all its cells
+/// (Bonferroni). Kinds that differ by a factor of 1.5 are found in nine of ten cells of six trials that vary by 3 %, of
+/// twelve that vary by 5 %, and of thirty that vary by 7 %.
 fn two_kinds(logs: &[f64], cells: usize) -> Option<usize> {
     if logs.len() < FEWEST {
         return None;
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_are_half_as_much_again_apart_are_found() {
+    fn kinds_that_differ_by_half_are_found() {
         let mut random = Random::new(7);
         for ([low, count], deviation, least) in
             [([3, 6], 0.03, 0.85), ([5, 12], 0.05, 0.9), ([2, 12], 0.05, 0.9), ([10, 30], 0.07, 0.9)]

@@ -1,4 +1,4 @@
-//! What the ladder requests from its driver, and what it returns in the end.
+//! The actions that the ladder requests from its driver, and its results.
 
 use landspeed_record::{Cell, Gain, StepLine, StepSummary, TrialFigures};
 
@@ -45,7 +45,7 @@ pub struct LadderFindings {
     pub doubts: Vec<String>,
 }
 
-/// What a phase of the ladder did, or needs next.
+/// The result of a phase of the ladder, or its next request.
 pub(super) enum LadderProgress {
     Measure(Box<LadderBlock>),
     /// Get a verdict on the bottleneck at this cell.

@@ -24,7 +24,7 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
     let mut hints = Vec::new();
     for remedy in finding.remedies.iter().filter(|remedy| !remedy.knob.is_empty()) {
         let expected_ratio = remedy.expected_ratio.or(passed_on.take());
-        if stands(remedy, cell) {
+        if is_set(remedy, cell) {
             passed_on = expected_ratio;
             continue;
         }
@@ -41,7 +41,7 @@ fn exact(remedy: &Remedy) -> &str {
 }
 
 /// Returns true if `cell` sets the remedy's knob, and sets it to the remedy's value in every place.
-fn stands(remedy: &Remedy, cell: &Cell) -> bool {
+fn is_set(remedy: &Remedy, cell: &Cell) -> bool {
     let mut places =
         [&cell.a, &cell.b, &cell.flow].into_iter().filter_map(|s| s.get(&remedy.knob)).peekable();
     places.peek().is_some() && places.all(|value| *value == remedy.value)

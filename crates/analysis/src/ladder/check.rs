@@ -65,7 +65,7 @@ impl CheckSlot {
 
 #[derive(Debug)]
 pub(crate) struct FinalCheck {
-    standing: KeptSetting,
+    current: KeptSetting,
     left_out: LeftOutTests,
     slots: Vec<CheckSlot>,
     /// The time at which the check of the current setting began.
@@ -75,8 +75,8 @@ pub(crate) struct FinalCheck {
 }
 
 impl FinalCheck {
-    pub(crate) fn new(standing: KeptSetting, left_out: LeftOutTests) -> Self {
-        FinalCheck { standing, left_out, slots: Vec::new(), since: None, finals: 0 }
+    pub(crate) fn new(current: KeptSetting, left_out: LeftOutTests) -> Self {
+        FinalCheck { current, left_out, slots: Vec::new(), since: None, finals: 0 }
     }
 
     pub(crate) fn advance(&mut self, run: &mut RunState) -> LadderProgress {
@@ -126,7 +126,7 @@ impl FinalCheck {
         self.since = Some(run.clock.used);
         self.slots.clear();
         self.finals += 1;
-        let start = self.standing.start.clone();
+        let start = self.current.start.clone();
         if let Some(cell) = &run.rules.against {
             let cell = start.with(cell);
             let what = "final against given: final setting over the one given";
@@ -140,7 +140,7 @@ impl FinalCheck {
     /// no two blocks of a record share a name.
     fn add_final(&mut self, role: CheckRole, label: &str, what: &str, other: Cell) {
         let label = if self.finals > 1 { format!("{label} {}", self.finals) } else { label.to_owned() };
-        let (last, toggle) = (self.standing.cell(&[]), self.standing.toggle());
+        let (last, toggle) = (self.current.cell(&[]), self.current.toggle());
         let comparison = CellComparison::new(label, what.to_owned(), other, last, toggle);
         self.slots.push(CheckSlot { role, comparison, cap: MOST_BLOCKS });
     }
@@ -149,7 +149,7 @@ impl FinalCheck {
     /// final comparisons must have are returned. Otherwise a left-out block that is due comes first, and then a block
     /// of the comparison with the fewest blocks.
     fn next(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
-        let block = run.blocks(1, self.standing.toggle());
+        let block = run.blocks(1, self.current.toggle());
         let left = run.clock.left_before(Nanos(0));
         let missing: u32 = self.slots.iter().map(CheckSlot::missing).sum();
         if left < Nanos(block.0 * u64::from(missing + 1)) {
@@ -162,7 +162,7 @@ impl FinalCheck {
         if let Some(pair) = self.due(run) {
             return Some(pair);
         }
-        let waits = self.left_out.waits(&self.standing, &run.rules);
+        let waits = self.left_out.waits(&self.current, &run.rules);
         let turn = |slot: &&mut CheckSlot| slot.comparison.series.attempts();
         let open =
             |slot: &&mut CheckSlot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
@@ -174,17 +174,17 @@ impl FinalCheck {
         let end = run.clock.end();
         let since = self.since.unwrap_or_default();
         let soon = since + Nanos((end.saturating_sub(since).0 as f64 * DROP_PART) as u64);
-        let pair = self.left_out.due_in_the_end(&self.standing, since, soon, run);
-        pair.or_else(|| self.left_out.due(&self.standing, end, run))
+        let pair = self.left_out.due_in_the_end(&self.current, since, soon, run);
+        pair.or_else(|| self.left_out.due(&self.current, end, run))
     }
 
     /// Drops the step that is worth least in the current setting, if its interval lies below the least effect.
     fn drop_what_is_useless(&mut self, run: &mut RunState) -> bool {
         let least = 1.0 + run.rules.least_effect;
-        let judged = self.standing.steps().into_iter().filter_map(|i| {
-            let here = self.left_out.here(i, &self.standing)?;
+        let judged = self.current.steps().into_iter().filter_map(|i| {
+            let here = self.left_out.here(i, &self.current)?;
             let enough = here.series.counted() >= LEAST_BLOCKS;
-            Some((i, self.left_out.worth(i, &self.standing, run).filter(|_| enough)?))
+            Some((i, self.left_out.worth(i, &self.current, run).filter(|_| enough)?))
         });
         let worst = judged.filter(|(_, e)| e.high < least).min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
         let Some((at, estimate)) = worst else { return false };
@@ -194,11 +194,11 @@ impl FinalCheck {
     }
 
     fn drop_step(&mut self, at: usize, why: String, run: &mut RunState) {
-        let kept = &mut self.standing.kept[at];
+        let kept = &mut self.current.kept[at];
         let why = format!("dropped in the end: {why}");
         run.note(format!("{}: {why}", kept.id));
         kept.dropped = Some(why);
-        let again = run.blocks(self.left_out.owed(&self.standing), Nanos(0));
+        let again = run.blocks(self.left_out.owed(&self.current), Nanos(0));
         if run.clock.left_before(Nanos(0)) < again {
             run.note("no time to measure the other steps' worth again in full after the drop".into());
         }
@@ -220,9 +220,8 @@ impl FinalCheck {
             (verdict == GuardVerdict::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };
-        let cost =
-            |i: usize| Some((i, self.left_out.here(i, &self.standing)?.mean_better(metric, &run.toll)));
-        let costs = self.standing.steps().into_iter().filter_map(cost);
+        let cost = |i: usize| Some((i, self.left_out.here(i, &self.current)?.mean_better(metric, &run.toll)));
+        let costs = self.current.steps().into_iter().filter_map(cost);
         let Some((at, _)) = costs.filter(|(_, c)| *c < 0.0).min_by(|a, b| a.1.total_cmp(&b.1)) else {
             return false;
         };

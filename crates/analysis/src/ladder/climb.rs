@@ -37,7 +37,7 @@ pub(crate) struct Climb {
     /// True if the bottleneck may have moved since the last verdict.
     watch_due: bool,
     step: Option<LadderStep>,
-    standing: KeptSetting,
+    current: KeptSetting,
     left_out: LeftOutTests,
     totals: KeptTotals,
     ledger: ErrorLedger,
@@ -58,7 +58,7 @@ impl Climb {
             watch_due: true,
             placebos,
             step: None,
-            standing: KeptSetting::new(start),
+            current: KeptSetting::new(start),
             left_out: LeftOutTests::default(),
             totals: KeptTotals::default(),
             ledger: ErrorLedger::new(run.rules.alpha, size.planned),
@@ -114,10 +114,10 @@ impl Climb {
 
     /// Applies a bound to the current setting and records it as a kept step.
     pub(crate) fn bound(&mut self, bound: RateBound, run: &mut RunState) {
-        self.standing.bound = None;
-        let without = self.standing.cell(&[]);
-        self.standing.bound = Some(bound.clone());
-        self.incumbent = self.standing.cell(&[]);
+        self.current.bound = None;
+        let without = self.current.cell(&[]);
+        self.current.bound = Some(bound.clone());
+        self.incumbent = self.current.cell(&[]);
         run.decide(bound.line(&without, &self.incumbent));
     }
 
@@ -135,7 +135,7 @@ impl Climb {
     pub(crate) fn advance(&mut self, run: &mut RunState) -> LadderProgress {
         // Kept steps are confirmed between the blocks of the steps that follow.
         let end = run.clock.end();
-        if let Some(pair) = self.left_out.due(&self.standing, end, run) {
+        if let Some(pair) = self.left_out.due(&self.current, end, run) {
             return LadderProgress::Measure(pair);
         }
         if self.step.is_none() {
@@ -190,7 +190,7 @@ impl Climb {
     }
 
     pub(crate) fn check(&self) -> FinalCheck {
-        FinalCheck::new(self.standing.clone(), self.left_out.clone())
+        FinalCheck::new(self.current.clone(), self.left_out.clone())
     }
 
     /// Returns true if the run should get a verdict before the next step: at the start and after each kept step, if
@@ -288,7 +288,7 @@ impl Climb {
         if !reopened.is_empty() {
             run.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
         }
-        self.standing.kept.push(KeptStep::new(step.task.candidate, id, &betters));
+        self.current.kept.push(KeptStep::new(step.task.candidate, id, &betters));
         self.left_out.keep(run.clock.used);
         self.watch_due = true;
     }
@@ -314,8 +314,8 @@ impl Climb {
     /// more steps were kept (up to half of the budget), and for the late placebo. The early placebo also leaves time
     /// for one step, because a short run would otherwise try no candidate.
     fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
-        let toggles = self.standing.kept.iter().map(KeptStep::toggle).max().unwrap_or_default();
-        let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
+        let toggles = self.current.kept.iter().map(KeptStep::toggle).max().unwrap_or_default();
+        let owed = blocks_needed(self.left_out.owed(&self.current), &run.rules);
         let late = self.placebos.back().map_or(Nanos(0), |late| least_time(late, true, run));
         // One block more, because the placebo's last block may take longer than expected.
         let time = |c: &Candidate| least_time(c, false, run) + run.blocks(1, c.toggle_ns);

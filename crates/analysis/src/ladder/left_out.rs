@@ -72,14 +72,14 @@ impl LeftOutTests {
     /// `until`.
     pub(crate) fn due(
         &mut self,
-        standing: &KeptSetting,
+        current: &KeptSetting,
         until: Nanos,
         run: &mut RunState,
     ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
-        let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
+        let open = current.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
         let (when, step) = open.min()?;
-        (when <= now).then(|| self.pair(step, standing, run))
+        (when <= now).then(|| self.pair(step, current, run))
     }
 
     /// Returns the time at which the next block of step `i` is due; `None` if the step gets no more blocks.
@@ -98,39 +98,39 @@ impl LeftOutTests {
     /// are spread over the time from `since` to `until`.
     pub(crate) fn due_in_the_end(
         &mut self,
-        standing: &KeptSetting,
+        current: &KeptSetting,
         since: Nanos,
         until: Nanos,
         run: &mut RunState,
     ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
-        let open = standing.steps().into_iter().filter_map(|i| {
-            let missing = IN_THE_END.saturating_sub(self.here(i, standing).map_or(0, |c| c.series.counted()));
+        let open = current.steps().into_iter().filter_map(|i| {
+            let missing = IN_THE_END.saturating_sub(self.here(i, current).map_or(0, |c| c.series.counted()));
             let proof = &self.proofs[i];
             let last = proof.last.max(since);
             let when = last + Nanos(until.saturating_sub(last).0 / u64::from(missing.max(1)));
             (missing > 0 && proof.open(MOST + IN_THE_END)).then_some((when, i))
         });
         let (when, step) = open.min()?;
-        (when <= now).then(|| self.pair(step, standing, run))
+        (when <= now).then(|| self.pair(step, current, run))
     }
 
     /// Returns true if any step still needs blocks.
-    pub(crate) fn waits(&self, standing: &KeptSetting, rules: &LadderRules) -> bool {
+    pub(crate) fn waits(&self, current: &KeptSetting, rules: &LadderRules) -> bool {
         let wanted = self.wanted(rules);
-        standing.steps().into_iter().any(|i| {
+        current.steps().into_iter().any(|i| {
             let proof = &self.proofs[i];
             proof.open(wanted) && proof.blocks() < wanted
         })
     }
 
     /// Returns the number of blocks that the kept steps still need before the run ends.
-    pub(crate) fn owed(&self, standing: &KeptSetting) -> u32 {
+    pub(crate) fn owed(&self, current: &KeptSetting) -> u32 {
         let owes = |i: usize| {
-            let here = self.here(i, standing).map_or(0, |c| c.series.counted());
+            let here = self.here(i, current).map_or(0, |c| c.series.counted());
             LEAST.saturating_sub(self.proofs[i].blocks()).max(IN_THE_END.saturating_sub(here))
         };
-        standing.steps().into_iter().map(owes).sum()
+        current.steps().into_iter().map(owes).sum()
     }
 
     /// Returns the number of blocks that each step gets. It is smaller if many steps were kept.
@@ -140,9 +140,9 @@ impl LeftOutTests {
     }
 
     /// Returns the next block of step `i` in the current setting.
-    fn pair(&mut self, i: usize, standing: &KeptSetting, run: &mut RunState) -> Box<LadderBlock> {
-        if self.here(i, standing).is_none() {
-            let comparison = compare(i, standing, self.proofs[i].comparisons.len());
+    fn pair(&mut self, i: usize, current: &KeptSetting, run: &mut RunState) -> Box<LadderBlock> {
+        if self.here(i, current).is_none() {
+            let comparison = compare(i, current, self.proofs[i].comparisons.len());
             self.proofs[i].comparisons.push(comparison);
         }
         let proof = &mut self.proofs[i];
@@ -151,9 +151,9 @@ impl LeftOutTests {
         proof.comparisons[at].pair(run)
     }
 
-    pub(crate) fn here(&self, i: usize, standing: &KeptSetting) -> Option<&CellComparison> {
+    pub(crate) fn here(&self, i: usize, current: &KeptSetting) -> Option<&CellComparison> {
         let last = self.proofs.get(i)?.comparisons.last()?;
-        (last.incumbent == standing.cell(&[i]) && last.candidate == standing.cell(&[])).then_some(last)
+        (last.incumbent == current.cell(&[i]) && last.candidate == current.cell(&[])).then_some(last)
     }
 
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = &CellComparison> {
@@ -182,8 +182,8 @@ impl LeftOutTests {
     }
 
     /// Returns the worth of step `i` in the current setting, where above one is better.
-    pub(crate) fn worth(&self, i: usize, standing: &KeptSetting, run: &RunState) -> Option<Estimate> {
-        let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal, &run.toll);
+    pub(crate) fn worth(&self, i: usize, current: &KeptSetting, run: &RunState) -> Option<Estimate> {
+        let blocks = self.here(i, current)?.series.contrasts(run.rules.goal, &run.toll);
         Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
     }
 
@@ -220,11 +220,11 @@ impl LeftOutTest {
 
 /// Returns the comparison of the current setting with the same setting without step `i`; `earlier` is the number of
 /// comparisons that the step had before.
-fn compare(i: usize, standing: &KeptSetting, earlier: usize) -> CellComparison {
-    let kept = &standing.kept[i];
+fn compare(i: usize, current: &KeptSetting, earlier: usize) -> CellComparison {
+    let kept = &current.kept[i];
     let again = if earlier > 0 { format!(", setting {}", earlier + 1) } else { String::new() };
     let label = format!("without {}{again}", kept.id);
     let (knob, value) = (&kept.candidate.knob, &kept.candidate.value);
     let what = format!("checking {knob}: all kept steps over the same without {knob}={value}");
-    CellComparison::new(label, what, standing.cell(&[i]), standing.cell(&[]), kept.toggle())
+    CellComparison::new(label, what, current.cell(&[i]), current.cell(&[]), kept.toggle())
 }

@@ -37,7 +37,7 @@ fn lowest_rank_first_and_ties_in_the_order_given() {
 }
 
 #[test]
-fn what_stands_decides_what_is_worth_trying() {
+fn the_current_setting_decides_what_is_worth_trying() {
     let mut queue = CandidateQueue::new(vec![candidate("tso", 1, &[]), candidate("mtu", 2, &[])]);
     queue.pop().unwrap();
     let bigger = candidate("gso-max-size", 3, &[]);
@@ -159,15 +159,15 @@ fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() 
     };
     let mut queue = CandidateQueue::new(candidates());
     queue.advise(&[vec![hint("csum", "on", Some(3.0)), hint("tso", "on", None)]]);
-    let told: Vec<(String, Option<f64>)> =
+    let expected: Vec<(String, Option<f64>)> =
         vec![("tso".into(), Some(3.0)), ("csum".into(), None), ("mtu".into(), None)];
-    assert_eq!(figures(&mut queue), told);
+    assert_eq!(figures(&mut queue), expected);
     // Two causes need two remedies: their order stays.
     let mut queue = CandidateQueue::new(candidates());
     queue.advise(&each([hint("csum", "on", Some(3.0)), hint("tso", "on", Some(2.0))]));
-    let told: Vec<(String, Option<f64>)> =
+    let expected: Vec<(String, Option<f64>)> =
         vec![("csum".into(), Some(3.0)), ("tso".into(), Some(2.0)), ("mtu".into(), None)];
-    assert_eq!(figures(&mut queue), told);
+    assert_eq!(figures(&mut queue), expected);
 }
 
 #[test]

@@ -198,7 +198,7 @@ pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSum
         id: id.to_owned(),
         knob: task.candidate.knob.clone(),
         value: task.candidate.value.clone(),
-        from: words::standing(&task.candidate, incumbent),
+        from: words::value_before(&task.candidate, incumbent),
         from_a: stood(Side::A),
         from_b: stood(Side::B),
         with: task.candidate.with.clone(),

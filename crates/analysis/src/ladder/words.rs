@@ -25,8 +25,8 @@ pub(crate) fn change(candidate: &Candidate) -> String {
 
 /// Returns the value of `candidate`'s knob in `cell`, if possible one that differs from the candidate's value. If the
 /// cell has none, returns the candidate's `from`.
-pub(crate) fn standing(candidate: &Candidate, cell: &Cell) -> String {
-    let mut standing = [&cell.flow, &cell.a, &cell.b].into_iter().filter_map(|s| s.get(&candidate.knob));
-    let changed = standing.clone().find(|value| **value != candidate.value);
-    changed.or_else(|| standing.next()).unwrap_or(&candidate.from).clone()
+pub(crate) fn value_before(candidate: &Candidate, cell: &Cell) -> String {
+    let mut current = [&cell.flow, &cell.a, &cell.b].into_iter().filter_map(|s| s.get(&candidate.knob));
+    let changed = current.clone().find(|value| **value != candidate.value);
+    changed.or_else(|| current.next()).unwrap_or(&candidate.from).clone()
 }

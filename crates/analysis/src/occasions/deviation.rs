@@ -55,7 +55,7 @@ fn line(reports: &[&GridReport], cell: usize, conditions: &[OccasionCondition]) 
     let of_occasions = reports.iter().map(of).collect::<Option<Vec<_>>>()?;
     let (logs, errors): (Vec<f64>, Vec<f64>) = of_occasions.into_iter().unzip();
     let (_, deviation) = mean_and_deviation(&logs);
-    // Their root mean square: squares of errors are what a variance between occasions is held against.
+    // Their root mean square, because a variance between occasions is compared with squared errors.
     let error = (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
     let times = deviation / error;
     if logs.len() < 3 || !times.is_finite() || times <= LARGE {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_deviates_goes_with_the_condition_whose_occasions_agree() {
+    fn a_deviation_is_explained_by_the_condition_whose_occasions_agree() {
         let two_kernels = [(1.5, "6.12"), (1.51, "6.12"), (3.0, "6.18"), (3.02, "6.18"), (2.98, "6.18")];
         let lines = said(&two_kernels);
         assert!(lines.len() == 1 && lines[0].contains("it goes with the kernel (6.12; 6.18)"), "{lines:?}");
@@ -173,9 +173,9 @@ mod tests {
         assert!(said(&[(1.5, "6.12"), (1.51, "6.12"), (1.49, "6.18")]).is_empty());
     }
 
-    /// The intervals of a family are wider than two standard errors, so they say nothing of an occasion's own error.
+    /// The intervals of a family are wider than two standard errors, so they do not show an occasion's own error.
     #[test]
-    fn a_deviation_is_held_against_the_standard_error() {
+    fn a_deviation_is_compared_with_the_standard_error() {
         let with = |error_ln| {
             let mut reports: Vec<GridReport> = [1.5, 1.58, 1.43].map(|ratio| report(ratio, "6.12")).into();
             for report in &mut reports {

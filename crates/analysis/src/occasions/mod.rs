@@ -1,9 +1,9 @@
-//! One grid over several occasions: what it says of other days.
+//! One grid over several occasions: what holds on other days.
 //!
-//! An occasion is one run of the whole design. Its ratios between cells are its own: whatever made all cells of an occasion
-//! faster or slower cancels. Student's t over the log ratios of the occasions gives the mean and a prediction of another
-//! occasion. The best cells of an occasion (`peaks`) are chosen by the others. An answer needs five occasions on two boots;
-//! with fewer it is of today.
+//! An occasion is one run of the whole design. Its ratios between cells are its own: whatever made all cells of an
+//! occasion faster or slower cancels. Student's t over the log ratios of the occasions gives the mean and a prediction
+//! of another occasion. The best cells of an occasion (`peaks`) are chosen by the others. An answer needs five
+//! occasions on two boots; with fewer it holds for today only.
 
 mod deviation;
 mod peaks;
@@ -22,7 +22,7 @@ use void::{left_out, void};
 
 /// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// The fewest occasions and boots of an answer that speaks of other days.
+/// The fewest occasions and boots of an answer that holds for other days.
 const FEW: usize = 5;
 const FEW_BOOTS: usize = 2;
 /// The probability below which the placebos of a series spread more than by chance.
@@ -99,7 +99,7 @@ fn boots(reports: &[&GridReport]) -> usize {
     reports.iter().map(|report| report.host_a.boot_id.as_str()).collect::<BTreeSet<_>>().len()
 }
 
-/// Returns true if these occasions are too few to speak of other days.
+/// Returns true if these occasions are too few for an answer about other days.
 fn are_of_today(reports: &[&GridReport]) -> bool {
     reports.len() < FEW || boots(reports) < FEW_BOOTS
 }
@@ -183,7 +183,7 @@ fn over(curves: &GridCurves, reports: &[&GridReport]) -> Option<OccasionCurves> 
     Some(OccasionCurves { program: curves.program.clone(), figure: curves.figure, cells })
 }
 
-/// Returns the curves of all figures that all occasions have. Nothing is concluded of a figure whose control failed.
+/// Returns the curves of all figures that all occasions have. A figure whose control failed has no answer.
 fn figures_over(
     first: &GridReport,
     reports: &[&GridReport],
@@ -194,7 +194,7 @@ fn figures_over(
     all.map(|curves| if failed == Some(curves.figure) { without_means(curves) } else { curves }).collect()
 }
 
-/// Returns the curves of a figure whose control failed: the ratios of the occasions, and nothing that is concluded of them.
+/// Returns the curves of a figure whose control failed: the ratios of the occasions, without an answer.
 fn without_means(curves: OccasionCurves) -> OccasionCurves {
     let bare = |cell: OccasionCell| OccasionCell { mean: None, another: None, deviation_ln: None, ..cell };
     OccasionCurves { cells: curves.cells.into_iter().map(bare).collect(), ..curves }
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(judged(&[1.5]), (ExpectationAgreement::Undecided, false), "one occasion has no spread");
     }
 
-    /// What another mechanism has in place of the paper's number says nothing of the paper's.
+    /// A number of another mechanism does not show whether the paper's holds.
     #[test]
     fn a_number_in_kind_never_differs() {
         let of = |ratios: [f64; 5]| {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_is_judged_by_most_answers_unless_one_turns_it_over() {
+    fn a_direction_is_judged_by_most_answers_unless_one_is_the_opposite() {
         use ExpectationAgreement::{Differs, NotHere, Reproduces, Undecided};
         assert_eq!(by_answers(&[Reproduces, Reproduces, Undecided]), (Reproduces, false));
         assert_eq!(by_answers(&[Reproduces, Reproduces, Differs]), (Undecided, false));
@@ -414,8 +414,8 @@ mod tests {
         let cells = [[1.0, 1.01, 1.02], [0.5, 1.0, 2.0]];
         let cells = cells.map(|ratios| pooled(vec![format!("x={}", ratios[0])], ratios.into())).into();
         let curves = [OccasionCurves { figure, cells, ..OccasionCurves::default() }];
-        let told = unsteady(&curves, figure);
-        assert!(told.len() == 1 && told[0].starts_with("x=0.5 is unsteady"), "{told:?}");
+        let lines = unsteady(&curves, figure);
+        assert!(lines.len() == 1 && lines[0].starts_with("x=0.5 is unsteady"), "{lines:?}");
         let bare = without_means(curves[0].clone());
         assert!(unsteady(std::slice::from_ref(&bare), figure).is_empty());
         assert_eq!((bare.cells[1].mean, bare.cells[1].ratios.len()), (None, 3));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_of_the_hosts_tcp_costs_what_its_two_rates_say() {
+    fn the_cost_of_a_packet_follows_from_the_rates_at_two_mtus() {
         let time = |payload: f64, gbps: f64| payload * 8.0 / gbps / 1e3;
         let (small, large) = (time(1448.0, 5.0), time(8948.0, 7.2));
         let per_byte = (large - small) / 7500.0;

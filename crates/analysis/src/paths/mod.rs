@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gains_by_what_it_uses() {
+    fn a_program_gains_by_its_use_of_the_network() {
         // Half of the run is messages.
         let used = SocketUsage { messages: 1000, took_ns: Nanos::millis(20), ..SocketUsage::default() };
         let costs = [cost("kernel", [10, 10], 1e9), cost("half", [99, 5], 1e9), cost("same", [99, 10], 2e9)];

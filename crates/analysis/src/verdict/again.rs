@@ -1,4 +1,4 @@
-//! Judges a report of `explain` again, by the rules of today.
+//! Judges a report of `explain` again, by the current rules.
 
 use landspeed_record::{ExplainReport, HostFacts, Settings, Verdict};
 
@@ -6,9 +6,9 @@ use super::{FollowUps, HostView, PathObservations, judge};
 
 /// Returns the verdict on what a report observed; `None` for a report without hosts.
 ///
-/// A report keeps neither the round trip of the idle path, nor the hosts' settings, nor whether landspeed sent the flow. The
-/// lowest round trip that TCP measured takes the place of the first, so the verdict may differ from the report's for that
-/// reason alone.
+/// A report keeps neither the round trip of the idle path, nor the hosts' settings, nor whether landspeed sent the
+/// flow. The lowest round trip that TCP measured replaces the first, so the verdict may differ from the report's for
+/// that reason alone.
 pub fn judge_again(report: &ExplainReport) -> Option<Verdict> {
     let (facts, set) = (HostFacts::default(), Settings::default());
     let views: Vec<HostView<'_>> = report

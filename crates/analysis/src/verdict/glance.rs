@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glance_tells_what_holds_a_flow_back() {
+    fn a_glance_shows_what_holds_a_flow_back() {
         let sends = |limit: fn(&mut TcpState, Nanos)| {
             let watch = flow(|second| {
                 let mut tcp = TcpState { acked_bytes: Bytes(second * 125_000_000), ..TcpState::default() };

@@ -78,8 +78,8 @@ fn processor(report: &MeasureReport, flows: u32) -> Option<StreamLimit> {
 fn queue(sent: &TcpFigure) -> Option<StreamLimit> {
     let least = sent.min_rtt_ns.filter(|least| least.0 > 0)?;
     let added = sent.rtt_ns.0.saturating_sub(least.0) as f64;
-    let stands = added >= STANDING_NS && sent.rtt_ns.0 as f64 >= STANDING_RATIO * least.0 as f64;
-    stands.then_some(StreamLimit::Queue(Nanos(added as u64)))
+    let is_standing = added >= STANDING_NS && sent.rtt_ns.0 as f64 >= STANDING_RATIO * least.0 as f64;
+    is_standing.then_some(StreamLimit::Queue(Nanos(added as u64)))
 }
 
 #[cfg(test)]

@@ -90,11 +90,11 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
         |finding: &Finding| matters(view, relieves(finding.cause)) && within.contains(&rate(finding));
     let mut next: Vec<Finding> = candidates.into_iter().filter(may_bind).collect();
     next.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-    next.into_iter().map(|finding| told(view, finding)).collect()
+    next.into_iter().map(|finding| with_allowed_rate(view, finding)).collect()
 }
 
 /// Adds the rate that the finding allows to its evidence.
-fn told(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
+fn with_allowed_rate(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
     let allows = finding.allows_bps.unwrap_or_default();
     finding.evidence.push(format!(
         "it costs nothing now, at {}: it would hold the flow at about {} once the faults before it are mended",

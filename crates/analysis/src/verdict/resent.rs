@@ -1,4 +1,4 @@
-//! Whether a sender has sent a notable share of its segments again.
+//! Detects a sender that has retransmitted a notable share of its segments.
 
 use super::thresholds::{COMMON_LOSS, FEW_LOSSES};
 use super::words::{percent, share};
@@ -17,8 +17,8 @@ mod tests {
 
     #[test]
     fn a_notable_share_is_reported_and_chance_is_not() {
-        let told = resent_words(1_231_705, 117_192);
-        assert_eq!(told.as_deref(), Some("117192 of 1231705 segments were sent again (9.51 %)"));
+        let words = resent_words(1_231_705, 117_192);
+        assert_eq!(words.as_deref(), Some("117192 of 1231705 segments were sent again (9.51 %)"));
         // A link that loses one of 10,000, one loss of a short flow, and nothing at all.
         for (sent, resent) in [(1_000_000, 100), (100, 1), (0, 0), (0, 7)] {
             assert_eq!(resent_words(sent, resent), None, "{resent} of {sent}");

@@ -277,8 +277,8 @@ pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 /// none is lost, seemed to lose 4 %, by the smaller of two that did not agree.
 pub(super) const RETURN_APART: f64 = 0.03;
 
-/// The distance of these two counts as a part of the smaller one up to which they agree all the same: where a fifth is
-/// lost, a jump at the edge of a window does not change the answer.
+/// The distance of these two counts, as a part of the smaller one, up to which they still agree: where a fifth is lost,
+/// a jump at the edge of a window does not change the answer.
 pub(super) const RETURN_APART_SHARE: f64 = 0.25;
 
 /// The share of a policer's rate at which a sender should pace its payload, so that it stays below that rate with its

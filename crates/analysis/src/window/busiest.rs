@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_alone_sees_what_it_sends_and_what_it_gets() {
+    fn one_host_alone_sees_its_sent_and_received_flows() {
         let seen = host(vec![end(1, 2, 1_000, 0), end(7, 8, 0, 5_000)]);
         let found = busiest(&[WatchedHost { kernel: "", seen: &seen }], None, 9);
         assert_eq!(found.iter().map(ports).collect::<Vec<_>>(), [[8, 7], [1, 2]], "as the senders see them");

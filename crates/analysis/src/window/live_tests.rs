@@ -35,7 +35,7 @@ fn figure(seen: &FlowWindow, rule: WindowRule) -> &WindowFigure {
 }
 
 #[test]
-fn the_papers_connection_is_told_rule_by_rule() {
+fn the_papers_connection_is_explained_rule_by_rule() {
     // Section 3.5.1: MTU 9000, a receiver's MSS of 8948 and a sender's of 8960, no window scaling.
     let sender = TcpState {
         send_mss_bytes: Bytes(8960),
@@ -70,7 +70,7 @@ fn the_papers_connection_is_told_rule_by_rule() {
 }
 
 #[test]
-fn a_window_that_breaks_its_rules_is_told_apart() {
+fn a_window_that_breaks_its_rules_is_found() {
     let sender = TcpState {
         send_mss_bytes: Bytes(1448),
         peer_window_bytes: Bytes(2000),
@@ -117,7 +117,7 @@ fn a_window_opens_by_a_segment_and_the_rest_of_an_offer_proves_nothing() {
 }
 
 #[test]
-fn what_waits_in_the_queue_tells_the_overhead() {
+fn data_in_the_queue_show_the_overhead() {
     let tcp = TcpState {
         receive_mss_bytes: Bytes(1448),
         receive_window_bytes: Some(Bytes(98_304)),
@@ -139,7 +139,7 @@ fn what_waits_in_the_queue_tells_the_overhead() {
 }
 
 #[test]
-fn nothing_watched_is_nothing_said() {
+fn without_samples_there_is_no_figure() {
     assert_eq!(check(&WatchedEnds::default()), None);
     let datagrams = watch(vec![SocketState::default(); 3]);
     assert_eq!(check(&WatchedEnds { sender: Some(&datagrams), ..WatchedEnds::default() }), None);

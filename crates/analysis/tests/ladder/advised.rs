@@ -57,7 +57,7 @@ fn world(cell: &Cell) -> f64 {
 }
 
 #[test]
-fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step() {
+fn the_verdict_is_tried_first_and_renewed_after_each_kept_step() {
     let judge: FindingsJudge = |cell| match cell.flow.contains_key("tso") {
         false => vec![("offloads-off", 0.5, vec![("tso", "on", Some(2.2)), ("gro", "on", None)])],
         true => vec![("softirq-core", 0.3, vec![("gro", "on", Some(1.4))])],
@@ -71,7 +71,7 @@ fn what_holds_the_path_back_is_tried_first_and_asked_again_after_each_kept_step(
     let said = run.step("tso").advised.expect("it was advised");
     assert_eq!((said.verdict, said.weight, said.expected_ratio), (0, 0.5, Some(2.2)));
     let said = run.step("gro").advised.expect("it was advised");
-    assert_eq!((said.verdict, said.expected_ratio), (1, Some(1.4)), "by the verdict on what stood then");
+    assert_eq!((said.verdict, said.expected_ratio), (1, Some(1.4)), "by the verdict at that time");
     assert_eq!(run.step("mtu").advised, None);
 }
 
@@ -92,7 +92,7 @@ fn a_wrong_verdict_costs_time_and_keeps_nothing() {
 }
 
 #[test]
-fn what_stands_already_passes_its_expectation_on() {
+fn a_value_that_is_set_already_passes_its_expectation_on() {
     let judge: FindingsJudge = |_| {
         let fixed = ("rcvbuf", "0", Some(3.0));
         vec![("receive-buffer", 0.6, vec![("", "", None), fixed, ("window", "", None), ("tso", "on", None)])]
@@ -131,7 +131,7 @@ fn looking_keeps_to_its_share_of_the_budget() {
     assert_eq!(run.watched.len(), 2, "{:?}", run.notes);
     assert!(run.notes.iter().any(|note| note.contains("2 % of the budget")), "{:?}", run.notes);
     let tried = run.findings.steps.iter().filter(|step| step.blocks > 0).count();
-    assert!(tried >= 3, "the rest goes on by the literature");
+    assert!(tried >= 3, "the rest follows the literature");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_noisy_guard_costs_a_large_gain_nothing_and_a_small_one_the_step() {
     };
     let run = |gain, harm| drive(0, usual_rules(), world(gain, harm));
     assert!(run(50.0, 1.0).step("k").kept, "{:?}", run(50.0, 1.0).step("k"));
-    // What the noise leaves of the mean may lie above the usual margin, as long as it is not shown to.
+    // The mean may lie above the usual margin because of noise, as long as it is not shown to.
     assert!(run(50.0, 1.13).step("k").kept, "{:?}", run(50.0, 1.13).step("k"));
     // Nor does a loss that is shown, where it is small beside the gain: in the step, and in the final check.
     assert!(run(50.0, 1.25).step("k").kept, "{:?}", run(50.0, 1.25).step("k"));
@@ -163,13 +163,13 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
 }
 
 #[test]
-fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
+fn an_advantage_of_one_arm_for_a_minute_is_not_confirmed() {
     // The candidate's arm gains 30 % in the run's first 40 blocks, whatever its setting. The knob does nothing.
     let run = drive(0, usual_rules(), |trial| {
         scaled(if trial.arm == Arm::Candidate && trial.at < 40 { 1.3 } else { 1.0 })
     });
     let step = run.step("k");
-    assert_eq!(step.answer, StepAnswer::Helps, "it cannot be told while it lasts");
+    assert_eq!(step.answer, StepAnswer::Helps, "it cannot be noticed while it lasts");
     assert!(!step.kept || step.confirmed == Some(false), "{step:?}");
 }
 

@@ -81,7 +81,7 @@ fn values_of_one_knob_are_tried_against_the_kept_one() {
 }
 
 #[test]
-fn what_costs_round_trip_or_processor_is_not_kept() {
+fn a_step_that_costs_round_trip_or_processor_is_not_kept() {
     let world = |c: &Cell| {
         let slow = if on(c, "coalesce") { 3.0 } else { 1.0 };
         let cost = if on(c, "spin") { 0.6 } else { 1.0 };
@@ -134,7 +134,7 @@ fn a_kept_placebo_voids_the_run_loudly() {
 }
 
 #[test]
-fn skips_failures_and_no_room_are_told_apart() {
+fn skips_failures_and_no_room_are_distinguished() {
     let skip = |knob: &str, cannot_matter| Candidate {
         skip: Some("veth has no rings".into()),
         cannot_matter,
@@ -156,7 +156,7 @@ fn skips_failures_and_no_room_are_told_apart() {
 }
 
 #[test]
-fn a_block_that_stands_out_is_discarded_and_said() {
+fn a_block_that_stands_out_is_discarded_and_reported() {
     let mut world = worth(|c| if on(c, "k") { 1.5 } else { 1.0 });
     let run = drive(vec![candidate("k", "on", 2)], LadderRules::default(), |trial| TrialFigures {
         steal: if trial.at == 6 { 0.1 } else { 0.0 },
@@ -168,7 +168,7 @@ fn a_block_that_stands_out_is_discarded_and_said() {
 }
 
 #[test]
-fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
+fn where_neighbours_always_take_a_third_steps_are_still_decided() {
     let world = |c: &Cell| if on(c, "k") { [1.5, 1.5, 1.0, 0.3] } else { [1.0, 1.0, 1.0, 0.3] };
     let run = drive(vec![candidate("k", "on", 1)], LadderRules::default(), noisy(world));
     let step = run.step("k");
@@ -184,7 +184,7 @@ fn one_knob_is_measured_until_it_is_decided() {
 }
 
 #[test]
-fn a_stopped_run_says_so_and_keeps_what_is_known() {
+fn a_stopped_run_says_so_and_keeps_its_results() {
     let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1)], LadderRules::default());
     assert!(matches!(ladder.next(Nanos(0)), LadderAction::Measure(_)));
     ladder.stop();

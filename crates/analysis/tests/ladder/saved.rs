@@ -66,7 +66,7 @@ fn two_records_differ_where_they_do() {
 }
 
 #[test]
-fn two_records_of_different_paths_are_told_apart() {
+fn two_records_of_different_paths_are_distinguished() {
     let (a, _) = recorded(2.0, 5);
     let mut b = a.clone();
     b.header.topology = "local dtn9".into();

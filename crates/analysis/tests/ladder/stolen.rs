@@ -112,7 +112,7 @@ fn a_candidate_that_harms_by_more_than_its_lost_time_explains_is_harmful() {
 }
 
 #[test]
-fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
+fn a_cost_due_to_lost_time_alone_breaks_no_guard() {
     // Its trials lose a fifth more of the processor time, and their round trips are longer in proportion.
     let run = drive(|trial, dice| {
         let share = if on(trial) { 0.2 } else { 0.0 } + 0.05 * dice.random::<f64>();
@@ -124,7 +124,7 @@ fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
 }
 
 #[test]
-fn what_a_busy_host_costs_is_said_once_and_early() {
+fn the_cost_of_a_busy_host_is_reported_once_and_early() {
     let run = drive(|trial, dice| {
         let share = bursty(trial, dice);
         hit(1.0, share, 1.5, dice)

@@ -90,7 +90,7 @@ fn generic_segmentation_is_not_missed_where_the_device_cuts() {
 }
 
 #[test]
-fn a_quiet_path_names_what_is_nearest() {
+fn a_quiet_path_names_the_nearest_limit() {
     let verdict = WatchedPath::quiet(BitRate(1e6), watched::SPAN).verdict();
     assert!(is_limit(verdict.findings[0].cause), "{verdict:#?}");
     assert!(verdict.findings[0].confidence < 0.5);
@@ -206,7 +206,7 @@ const MASKED: &[CausePair] = &[
 ];
 
 #[test]
-fn what_binds_next_stands_behind_what_costs() {
+fn the_next_limit_is_listed_after_the_present_one() {
     for (now, next, pair) in MASKED {
         let verdict = pair().verdict();
         assert_eq!(verdict.findings[0].cause, *now, "{:#?}", verdict.findings);
@@ -219,7 +219,7 @@ fn what_binds_next_stands_behind_what_costs() {
 }
 
 #[test]
-fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
+fn the_next_limit_is_no_fault_of_a_healthy_path() {
     let mut path = WatchedPath::wan();
     path.sender(|_, _, t| t.options = 3);
     let verdict = path.verdict();
@@ -363,7 +363,7 @@ fn large_requests_are_requests_too() {
 }
 
 #[test]
-fn waiting_for_replies_is_no_fault_and_is_told_in_round_trips() {
+fn waiting_for_replies_is_no_fault_and_is_shown_in_round_trips() {
     let path = faults::requests(0.0);
     for verdict in [path.verdict(), path.turned(), path.from(0), path.from(1)] {
         assert!(verdict.findings.iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
@@ -401,7 +401,7 @@ fn a_little_of_each_is_no_cause() {
 }
 
 #[test]
-fn stolen_time_is_said_beside_the_limit() {
+fn stolen_time_is_reported_beside_the_limit() {
     let mut path = WatchedPath::lan();
     faults::stolen(&mut path, 0.3);
     assert!(causes(&path.verdict()).contains(&Cause::Steal));
@@ -425,7 +425,7 @@ fn two_ends_that_share_a_core_of_their_own_accord_are_no_fault() {
 }
 
 #[test]
-fn a_gap_that_nobody_could_see_is_said() {
+fn a_gap_in_the_observations_is_reported() {
     let seen = Observations { unseen: vec!["no BTF here".into()], ..Observations::default() };
     let path = WatchedPath { b: seen, ..faults::slow_reader(0.5) };
     let verdict = path.verdict();
@@ -543,8 +543,8 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_told_of_what_was_not_seen() {
-    let told = |path: &WatchedPath| {
+fn without_observations_there_is_no_verdict() {
+    let reason = |path: &WatchedPath| {
         let verdict = path.verdict();
         assert!(verdict.findings.is_empty(), "{verdict:#?}");
         verdict.cannot_tell
@@ -553,7 +553,7 @@ fn nothing_is_told_of_what_was_not_seen() {
     for (seen, samples) in [(&mut path.a, 3), (&mut path.b, 4)] {
         first::<FlowWatch>(seen).samples.truncate(samples);
     }
-    assert_eq!(told(&path), Some(NoVerdictReason::FewSamples { samples: 4, needed: 5 }));
+    assert_eq!(reason(&path), Some(NoVerdictReason::FewSamples { samples: 4, needed: 5 }));
     let mut path = WatchedPath::lan();
     for seen in [&mut path.a, &mut path.b] {
         let flow = first::<FlowWatch>(seen);
@@ -562,9 +562,9 @@ fn nothing_is_told_of_what_was_not_seen() {
             .iter_mut()
             .for_each(|sample| *sample = SocketState { at_ns: sample.at_ns, ..still.clone() });
     }
-    assert_eq!(told(&path), Some(NoVerdictReason::Idle));
+    assert_eq!(reason(&path), Some(NoVerdictReason::Idle));
     (path.a, path.b) = (Observations::default(), Observations::default());
-    assert_eq!(told(&path), Some(NoVerdictReason::NoFlow));
+    assert_eq!(reason(&path), Some(NoVerdictReason::NoFlow));
     assert!(CAUSES.iter().all(|judge| judge.needs.len() <= 2));
 }
 

@@ -54,7 +54,7 @@ fn programs_that_want_the_core_do_not_slow_a_flow_that_is_at_the_rate_of_its_pat
 }
 
 #[test]
-fn what_other_programs_cost_is_no_more_than_the_rate_that_is_left() {
+fn the_cost_of_other_programs_is_bounded_by_the_unused_rate() {
     let mut path = shaped();
     crowd(&mut path, 0.7);
     // For a fifth of the time the thread was too late, and nothing moved.

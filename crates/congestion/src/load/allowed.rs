@@ -5,7 +5,7 @@ use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use rustix::thread::CapabilitySet;
 
-/// What loading a control needs of the kernel: the BPF link that ties a control to its owner.
+/// The kernel feature that loading a control needs: the BPF link that ties a control to its owner.
 pub const NEEDS: &[KernelNeed] = &[KernelNeed {
     of: "cc load, and compare with a control of landspeed's own",
     since: KernelVersion(6, 4),
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_without_struct_ops_or_its_link_is_told_apart() {
+    fn a_kernel_without_struct_ops_differs_from_one_without_its_link() {
         assert!(supports(|_| false).unwrap_err().contains("Linux 5.6"));
         assert!(
             supports(|name| name == "bpf_struct_ops_tcp_congestion_ops").unwrap_err().contains("Linux 6.4")

@@ -1,5 +1,5 @@
-//! Linux's own congestion controls: those that landspeed never loads by BPF, and those that serve in the place of its
-//! own on a kernel that cannot load any. Most distributions have them as modules.
+//! Linux's own congestion controls: those that landspeed never loads by BPF, and those that replace its own on a kernel
+//! that cannot load any. Most distributions have them as modules.
 
 use std::fs;
 use std::path::Path;
@@ -22,8 +22,8 @@ pub struct LinuxControl {
     pub name: &'static str,
     /// The module that must be loaded first; `None` if sockets can choose the control already.
     pub module: Option<&'static str>,
-    /// Why this kernel cannot load landspeed's control of the same name; `None` if landspeed has none of its own to
-    /// load.
+    /// The reason why this kernel cannot load landspeed's control of the same name; `None` if landspeed has none of its
+    /// own to load.
     pub because: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl LinuxControl {
         chosen.map_err(|error| Error::Kernel { name: self.name, why: error.to_string() })
     }
 
-    /// Returns what a reader of a comparison must know; `None` if there is nothing to tell.
+    /// Returns a note for readers of a comparison; `None` if none is needed.
     pub fn note(&self) -> Option<String> {
         let module = self.module.map(|module| format!("the module {module} was loaded for it, and stays"));
         match (&self.because, module) {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_says_whose_control_it_is_and_what_stays() {
+    fn a_note_names_linuxs_own_control_and_the_loaded_module() {
         let said = |module, because: Option<&str>| {
             LinuxControl { name: "htcp", module, because: because.map(str::to_owned) }.note()
         };

@@ -86,7 +86,7 @@ impl LowPriorityFlow {
 }
 
 #[test]
-fn hstcp_lp_is_highspeed_while_nobody_waits() {
+fn hstcp_lp_is_highspeed_without_a_queueing_delay() {
     let mut low = LowPriorityFlow::new(5036);
     let gain = low.0.gain(16);
     close(gain, 20.0, 0.02);
@@ -215,7 +215,7 @@ fn hstcp_lp_without_timestamps_is_refused_with_the_reason() {
 
 #[test]
 fn hstcp_lp_does_not_grow_blind() {
-    // The clocks stand still, so that timestamps give no information.
+    // The clocks do not advance, so that timestamps give no information.
     let mut drive = DrivenConnection::new("hstcp_lp", 1000);
     for _ in 0..20 {
         drive.round(RTT);

@@ -26,7 +26,7 @@ fn rows() -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn every_row_of_the_table_is_what_the_formulas_give() {
+fn every_row_of_the_table_follows_from_the_formulas() {
     let windows = (5..17).flat_map(|octave| (16..32).map(move |step| (1_u32 << octave) / 16 * step));
     let windows: Vec<u32> = windows.chain([1 << 17]).collect();
     let rows = rows();

@@ -46,7 +46,7 @@ fn kept_after(longest: u32, epochs: u32) -> f64 {
 }
 
 #[test]
-fn the_decrease_is_what_the_queue_held() {
+fn the_decrease_follows_the_ratio_of_round_trips() {
     // At the first loss there is no earlier throughput to compare with, so half of the window is kept. At a steady
     // throughput, the share is RTTmin/RTTmax, within 0.5 and 0.8.
     close(kept_after(140_000, 1), 0.5, 0.002);

@@ -17,7 +17,7 @@ fn begins() -> Vec<u32> {
 }
 
 #[test]
-fn layers_begin_where_the_papers_recursion_says() {
+fn layers_begin_at_the_windows_of_the_papers_recursion() {
     let begins = begins();
     assert_eq!(begins[..8], [0, 50, 200, 500, 1000, 1750, 2800, 4200]);
     for (window, layer) in begins.into_iter().zip(1_u32..).skip(1).take(19) {

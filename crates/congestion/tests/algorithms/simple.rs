@@ -40,7 +40,7 @@ fn scalable_is_reno_up_to_16_packets() {
 }
 
 #[test]
-fn westwood_falls_to_what_its_rate_fills() {
+fn westwood_falls_to_the_bdp_of_its_rate() {
     // 1000 packets in each RTT of 150 ms, of which 50 are queue: the rate times 100 ms is 667 packets.
     let mut drive = DrivenConnection::new("westwood", 1000);
     drive.ack(1, RTT);
@@ -111,7 +111,7 @@ fn half_a_window_is_rounded_down_as_linux_does() {
 }
 
 #[test]
-fn a_window_once_in_full_use_grows_in_slow_start_whatever_is_under_way() {
+fn a_window_once_in_full_use_grows_in_slow_start_with_any_flight_size() {
     // tcp_is_cwnd_limited of include/net/tcp.h, Linux 6.12.95: the flag counts first. Windows after each of five
     // acknowledgements from 100 packets on, with ten or sixty packets in flight, the flag set or not.
     let linux = [

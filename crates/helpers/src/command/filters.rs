@@ -27,7 +27,7 @@ pub(crate) struct FiltersArgs {
     /// Host n listens at this port + n
     #[arg(long, default_value_t = 17_000)]
     port: u16,
-    /// File that says where filters run [default: one for three hosts]
+    /// File that assigns filters to hosts [default: one for three hosts]
     #[arg(long, value_name = "FILE")]
     placement: Option<PathBuf>,
     /// Number of copies of the busiest filter

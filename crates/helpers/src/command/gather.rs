@@ -12,10 +12,10 @@ pub(crate) struct GatherArgs {
     /// Port of the daemons
     #[arg(long, default_value_t = 17_000)]
     port: u16,
-    /// Ask all of them so often
+    /// Number of times to ask all of them
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// Leave out the first so many addresses
+    /// Number of addresses to leave out at the beginning
     #[arg(long, default_value_t = 0)]
     skip: usize,
     /// Their addresses

@@ -19,7 +19,7 @@ pub(crate) struct SocketsArgs {
     /// Addresses of the servers
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required_unless_present = "listen")]
     servers: Vec<IpAddr>,
-    /// Leave out the first so many addresses
+    /// Number of addresses to leave out at the beginning
     #[arg(long, default_value_t = 0)]
     skip: usize,
     /// Port of the servers
@@ -37,7 +37,7 @@ pub(crate) struct SocketsArgs {
     /// Pause behind each connection, with --do connect
     #[arg(long, default_value = "0s", value_parser = parse_duration)]
     gap: Nanos,
-    /// How long
+    /// Duration
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     time: Nanos,
 }

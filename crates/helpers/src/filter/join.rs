@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_relay_heard_joins_nothing_again() {
+    fn a_replayed_handshake_joins_nothing() {
         let (at, arrivals) = host();
         let (ear, relay) = relay(at);
         let stream = TcpStream::connect(ear).unwrap();

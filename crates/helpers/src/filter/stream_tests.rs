@@ -67,9 +67,9 @@ fn a_producer_that_breaks_the_protocol_is_named() {
         (frames(&[(FrameKind::End, &[0; 3])]), "End of 3 bytes on a stream"),
         (frames(&[(FrameKind::Buffer, full); 3]), "it sent more than its credits"),
     ] {
-        let told = received(&bytes, as_consumer).unwrap();
-        assert_eq!(told.split_once(": ").unwrap().0, "host 7 (127.0.0.1) broke the protocol");
-        assert!(told.contains(why), "{told}");
+        let text = received(&bytes, as_consumer).unwrap();
+        assert_eq!(text.split_once(": ").unwrap().0, "host 7 (127.0.0.1) broke the protocol");
+        assert!(text.contains(why), "{text}");
     }
 }
 
@@ -81,8 +81,8 @@ fn a_consumer_that_breaks_the_protocol_is_named() {
         (frames(&[(FrameKind::Buffer, &[])]), "Buffer instead of a credit"),
         (frames(&[(FrameKind::Credit, NOTHING); 3]), "it returned a credit too many"),
     ] {
-        let told = received(&bytes, as_producer).unwrap();
-        assert!(told.contains("host 7 (127.0.0.1) broke the protocol") && told.contains(why), "{told}");
+        let text = received(&bytes, as_producer).unwrap();
+        assert!(text.contains("host 7 (127.0.0.1) broke the protocol") && text.contains(why), "{text}");
     }
 }
 
@@ -108,8 +108,8 @@ fn a_marker_of_another_unit_is_an_error() {
     let (inbox, arrivals) = sync_channel(2);
     inbox.send((0, StreamMessage::End(5))).unwrap();
     let mut input = FilterInput::new(&query, 2, arrivals, vec![StreamEndpoint::Socket(own, PEER)]);
-    let told = input.take().unwrap_err().to_string();
-    assert!(told.contains("the end of unit 5 came in unit 0"), "{told}");
+    let text = input.take().unwrap_err().to_string();
+    assert!(text.contains("the end of unit 5 came in unit 0"), "{text}");
 }
 
 #[test]

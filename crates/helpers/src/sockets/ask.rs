@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_relay_heard_starts_nothing_again() {
+    fn a_replayed_handshake_starts_nothing() {
         let at = server();
         let (ear, relay) = relay(at);
         ask(&options(ear, TrafficKind::Receive, false), secret("a secret")).unwrap();

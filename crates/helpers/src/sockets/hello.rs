@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use clap::ValueEnum;
 use landspeed_proof::{Secret, receive_request};
 
-/// What the asking end does over a connection.
+/// The task of the asking end over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TrafficKind {
     /// A message there and back, one at a time
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_heard_as_it_was_said_and_others_are_refused() {
+    fn a_task_is_decoded_as_encoded_and_others_are_refused() {
         let token = Secret::of("one", "sockets").unwrap();
         let whole = ConnectionTask { kind: TrafficKind::Receive, size: 65_536, is_polling: true };
         let (mut here, mut there) = UnixStream::pair().unwrap();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_with_a_remedy() {
+    fn missing_capabilities_are_named_with_a_remedy() {
         use CapabilitySet as Set;
         let all = Set::BPF | Set::PERFMON | Set::NET_ADMIN;
         assert_eq!(capable(all, all), Ok(()));

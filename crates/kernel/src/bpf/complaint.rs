@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_complaint_stands() {
+    fn the_first_complaint_is_kept() {
         hear(PrintLevel::Warn, "libbpf: one\n".into());
         hear(PrintLevel::Warn, "libbpf: two\n".into());
         assert_eq!((take().as_deref(), take()), (Some("one"), None));

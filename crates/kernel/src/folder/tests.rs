@@ -33,7 +33,7 @@ fn a_folder_is_made_for_its_owner_alone_and_reached_by_its_descriptor() {
 }
 
 #[test]
-fn what_another_user_can_read_or_put_in_its_place_is_refused() {
+fn a_folder_that_another_user_can_read_or_replace_is_refused() {
     let home = tempfile::tempdir().unwrap();
     open_to(&home.path().join("readable"), 0o755);
     assert!(refusal(&home.path().join("readable")).contains("is open to others"));
@@ -47,9 +47,9 @@ fn what_another_user_can_read_or_put_in_its_place_is_refused() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_refused_wherever_it_is_on_the_way() {
+fn a_folder_of_another_user_is_refused_anywhere_on_the_path() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIP what_belongs_to_another_user_is_refused: needs root to be another user");
+        return eprintln!("SKIP a_folder_of_another_user_is_refused: needs root to be another user");
     }
     let home = tempfile::tempdir().unwrap();
     let theirs = home.path().join("theirs");

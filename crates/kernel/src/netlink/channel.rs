@@ -187,13 +187,13 @@ impl NetlinkMessage<'_> {
         if errno == 0 {
             return Ok(());
         }
-        Err(RequestFailure::Kernel { errno, detail: self.told() })
+        Err(RequestFailure::Kernel { errno, detail: self.detail() })
     }
 
     /// Returns the text of the extended acknowledgement; `None` if the message has none. The text follows the errno
     /// and, in an error message, the request that the kernel echoes. A capped message echoes only the header of the
     /// request.
-    fn told(&self) -> Option<String> {
+    fn detail(&self) -> Option<String> {
         if self.flags & libc::NLM_F_ACK_TLVS as u16 == 0 {
             return None;
         }

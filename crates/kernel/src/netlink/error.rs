@@ -5,7 +5,7 @@ use std::io;
 /// An error that names the operation and its object, such as "set mtu of eth0 to 9000: Operation not permitted".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{operation}: {}{}", strerror(.source), told(.detail))]
+    #[error("{operation}: {}{}", strerror(.source), suffix(.detail))]
     Kernel {
         operation: String,
         source: io::Error,
@@ -13,7 +13,7 @@ pub enum Error {
         detail: Option<String>,
     },
     /// The kernel answered EOPNOTSUPP.
-    #[error("{operation}: not supported by this driver{}", told(.detail))]
+    #[error("{operation}: not supported by this driver{}", suffix(.detail))]
     Unsupported {
         operation: String,
         /// The kernel's extended acknowledgement text, if it sent one.
@@ -74,7 +74,7 @@ fn strerror(e: &io::Error) -> String {
     }
 }
 
-fn told(detail: &Option<String>) -> String {
+fn suffix(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_failed_on_what_and_what_the_kernel_told() {
+    fn an_error_names_operation_object_and_the_kernels_message() {
         let refused: Result<(), _> = Err(RequestFailure::Kernel { errno: libc::EPERM, detail: None });
         let error = refused.during(|| "set mtu of ls-a0 to 9000".into()).unwrap_err();
         assert_eq!(error.to_string(), "set mtu of ls-a0 to 9000: Operation not permitted");
 
-        let told: Result<(), _> =
+        let refused: Result<(), _> =
             Err(RequestFailure::Kernel { errno: libc::EINVAL, detail: Some("mtu too big".into()) });
-        let error = told.during(|| "set mtu of x to 1".into()).unwrap_err();
+        let error = refused.during(|| "set mtu of x to 1".into()).unwrap_err();
         assert_eq!(error.to_string(), "set mtu of x to 1: Invalid argument (mtu too big)");
         assert_eq!(error.errno(), Some(libc::EINVAL));
     }

@@ -1,4 +1,4 @@
-//! What the doctor finds.
+//! A finding of the doctor.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for Severity {
 /// A finding about one setting of a host. All text is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SettingFinding {
-    /// How serious the finding is.
+    /// The severity of the finding.
     pub severity: Severity,
     /// Name of the knob that changes the setting; empty if there is none.
     pub knob: &'static str,

@@ -17,7 +17,8 @@ pub(super) const RULES: &[DoctorRule] = &[
     DoctorRule::new("", "SO_NETNS_COOKIE of include/uapi/asm-generic/socket.h", old_kernel),
 ];
 
-/// Reports a kernel on which landspeed changes no setting, because it cannot tell whose settings a journal lists.
+/// Reports a kernel on which landspeed changes no setting, because it cannot determine to which host the settings of a
+/// journal belong.
 fn old_kernel(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     let facts = input.facts;
     let is_old = !facts.boot_id.is_empty() && facts.namespace().is_none();

@@ -1,4 +1,4 @@
-//! What is known of the path that a host is used for.
+//! The known figures of the path that a host is used for.
 
 use landspeed_record::units::{BitRate, Nanos};
 
@@ -13,7 +13,7 @@ pub struct DoctorPath {
 }
 
 impl DoctorPath {
-    /// Returns true if anything is known of the path.
+    /// Returns true if any figure of the path is known.
     pub fn is_known(&self) -> bool {
         self.rate.is_some() || self.rtt.is_some()
     }

@@ -143,7 +143,7 @@ fn links_that_are_down_slow_or_small_stand_out() {
 }
 
 #[test]
-fn a_speed_that_is_not_stated_is_said_to_be_assumed_and_never_a_warning() {
+fn an_unknown_speed_is_called_assumed_and_gives_no_warning() {
     let unstated = LinkFacts { speed_mbps: None, ..link() };
     let findings = doctor(
         &host(),
@@ -157,7 +157,7 @@ fn a_speed_that_is_not_stated_is_said_to_be_assumed_and_never_a_warning() {
 }
 
 #[test]
-fn without_a_link_only_what_holds_for_all_is_said() {
+fn without_a_link_only_general_rules_apply() {
     let bad = states(&[("tcp-rmem", "4096 131072 6291456"), ("window-scaling", "off"), ("tso", "off")]);
     assert_eq!(found(&host(), None, &bad), [(Severity::Fault, "window-scaling"), (Severity::Warning, "tso")]);
 }

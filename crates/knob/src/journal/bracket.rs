@@ -203,7 +203,7 @@ impl JournalLedger {
         }
         match self.close() {
             Ok(()) => Vec::new(),
-            Err(e) => vec![format!("what a write changed that was cut short cannot be told: {e}")],
+            Err(e) => vec![format!("the changes of an interrupted write are unknown: {e}")],
         }
     }
 

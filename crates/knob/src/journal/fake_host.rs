@@ -220,11 +220,11 @@ impl FakeHostState {
     /// Returns the value of a knob.
     pub(super) fn read(&self, knob: &Knob) -> String {
         let Some(wish) = wish(knob) else { return self.knobs[knob.factor.name].clone() };
-        let stands = |(need, value): &(&str, &str)| {
+        let is_met = |(need, value): &(&str, &str)| {
             let need = crate::table::find(need).unwrap();
             self.read(need) == *value
         };
-        let is_on = self.items.contains_key(&wish) && knob.factor.needs.iter().all(stands);
+        let is_on = self.items.contains_key(&wish) && knob.factor.needs.iter().all(is_met);
         if is_on { "on" } else { "off" }.to_owned()
     }
 

@@ -299,7 +299,7 @@ fn interleavings_end_as_if_we_had_not_been_there() {
 }
 
 #[test]
-fn the_fake_host_disturbs_what_the_table_says() {
+fn the_fake_host_disturbs_the_settings_of_the_table() {
     let all = knobs();
     assert!(all.len() >= 15, "{}", all.len());
     // Each knob changes something else that undo has to restore.
@@ -318,7 +318,7 @@ fn the_fake_host_disturbs_what_the_table_says() {
 }
 
 #[test]
-fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
+fn side_effects_of_an_old_unfinished_write_are_not_guessed() {
     let home = folder();
     let (mtu, _) = knobs().iter().enumerate().find(|(_, knob)| knob.factor.name == "mtu").unwrap();
     let mut fixture = UndoFixture::new(&home.path().join("s"), 1);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_others_can_read_or_write() {
+    fn refuses_files_that_others_can_read_or_write() {
         let home = tempfile::tempdir().unwrap();
         let state = home.path().join("state");
         std::fs::create_dir(&state).unwrap();

@@ -52,7 +52,7 @@ pub fn guardian_main_with(lookup: KnobLookup) -> ExitCode {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    // If this fails, the guardian is less protected, and restores all the same.
+    // If this fails, the guardian is less protected, but still restores.
     let _ = daemon::daemonize(ROLE);
     match run(GuardianChannel(socket), lookup) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,

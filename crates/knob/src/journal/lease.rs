@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_has_its_time_and_what_is_heard_meanwhile_says_nothing_of_the_path_after_it() {
+    fn a_write_has_its_time_and_its_heartbeats_do_not_shorten_the_later_lease() {
         let start = Instant::now();
         let at = |s| start + Duration::from_secs(s);
         let mut lease = Lease::new(Nanos::secs(5), start);

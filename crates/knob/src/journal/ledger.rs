@@ -263,7 +263,7 @@ impl JournalLedger {
     pub(super) fn wrote(&mut self) -> Nanos {
         let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.toggle);
         if let Err(e) = self.close() {
-            self.stuck = Some(format!("what the last write changed cannot be told: {e}"));
+            self.stuck = Some(format!("the changes of the last write are unknown: {e}"));
         }
         settle
     }

@@ -1,4 +1,4 @@
-//! Where a journaled device is now.
+//! The present location of a journaled device.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -23,10 +23,10 @@ use super::JournalError;
 
 /// The guardian's role as a daemon. It is part of the thread name by which other runs recognise a guardian.
 pub(super) const ROLE: &str = "guardian";
-/// How long a new run waits for the guardian of a dead agent to restore.
+/// The time for which a new run waits for the guardian of a dead agent to restore.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a lock may still be held by a killed process, or by a child that is about to execute another program.
+/// The time for which a killed process, or a child that is about to execute another program, may still hold a lock.
 const GOING: Duration = Duration::from_millis(500);
 
 /// Path of the network namespace of the thread that opens it.

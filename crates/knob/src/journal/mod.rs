@@ -80,7 +80,8 @@ pub(crate) use identity::in_initial_netns;
 pub use turner::{KnobTurner, TurnerOptions};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
 
-/// What every change of a setting needs of the kernel: SO_NETNS_COOKIE, by which a journal names its network namespace.
+/// The kernel feature that every change of a setting needs: SO_NETNS_COOKIE, by which a journal names its network
+/// namespace.
 pub const NEEDS: &[KernelNeed] = &[KernelNeed {
     of: "tune, undo, lab and every other change of a setting",
     since: KernelVersion(5, 14),

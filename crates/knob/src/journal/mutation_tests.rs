@@ -132,7 +132,7 @@ fn wrote_nothing_new(fixture: &UndoFixture, what: &str) -> Result<(), TestCaseEr
         let knob = crate::table::find(name).unwrap();
         let before = FakeHostState::new().read(knob);
         let is_known = *value == before || values(knob).contains(value);
-        prop_assert!(is_known, "{what}: {name} is set to {value}, which nobody ever wrote");
+        prop_assert!(is_known, "{what}: {name} is set to {value}, which no program ever wrote");
     }
     for (key, value) in &world.put {
         let was = |state: &FakeHostState| same(state.items.get(key), value.as_ref());

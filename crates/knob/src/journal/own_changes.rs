@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_set_in_between_is_what_goes_back() {
+    fn a_value_that_another_program_set_in_between_is_restored() {
         let mut net = OwnChanges::default();
         net.attribute(2, &seen(&[("a", "1")]), &seen(&[("a", "2")]));
         // Another program sets 7, and our next write finds and changes it.

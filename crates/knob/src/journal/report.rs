@@ -6,10 +6,10 @@ use landspeed_record::RestoreOutcome;
 
 use super::snapshot::SettingKey;
 
-/// What a restore did, and what is left to do.
+/// The result of a restore, and the remaining work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RestoreReport {
-    /// What was restored and what was kept, one line each.
+    /// The restored and the kept settings, one line each.
     pub(super) notes: Vec<String>,
     /// Settings that could not be restored, one line each. Another attempt may succeed.
     pub(super) failures: Vec<String>,

@@ -68,7 +68,7 @@ impl TurnerOptions {
 }
 
 /// An agent's means to change knobs of this process's network namespace. All changes are restored by
-/// [`KnobTurner::restore_all`], when the turner is dropped, and when its process dies in whatever way.
+/// [`KnobTurner::restore_all`], when the turner is dropped, and when its process dies for any reason.
 #[must_use = "dropping a turner puts everything back"]
 pub struct KnobTurner {
     /// The listening thread; `None` once [`KnobTurner::restore_all`] has been called.
@@ -135,8 +135,8 @@ impl KnobTurner {
     /// Reports to the guardian that the write is over, and waits until it has recorded the changes, because later
     /// changes count as another program's. If the guardian is dead, the listening thread restores this write too.
     fn report(&self, answers: &Receiver<GuardianReply>) {
-        let told = self.client.tell(&GuardianRequest::Wrote {});
-        if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
+        let sent = self.client.tell(&GuardianRequest::Wrote {});
+        if sent.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
             let _ = self.client.give_up_guardian();
         }
     }

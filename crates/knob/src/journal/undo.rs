@@ -20,7 +20,7 @@ use super::{JournalError, KnobLookup, namespaces, second_copy};
 /// The result of `landspeed undo`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UndoReport {
-    /// What was restored and what was kept, one line each, for people.
+    /// The restored and the kept settings, one line each, for people.
     pub lines: Vec<String>,
     /// True if nothing remains to be undone.
     pub clean: bool,

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_information_has_no_names() {
+    fn invalid_type_information_has_no_names() {
         let header = |offset: u32, length: u32| {
             let fields = [0x0001_eb9f_u32, 24, 0, 0, offset, length].map(u32::to_ne_bytes);
             [fields.as_flattened(), b"\0a_enqueue\0"].concat()

@@ -1,8 +1,8 @@
-//! Who answers for the settings of a device: the kernel for its driver, or in the tests a driver of their own.
+//! The source of a device's settings: the kernel with its driver, or a fake driver in tests.
 
 use landspeed_kernel::netlink::{DriverSettings, Error, Ethtool, SettingGroup};
 
-/// The field whose value some drivers do not take, see [`has_paired_queues`].
+/// The field whose value some drivers refuse, see [`has_paired_queues`].
 pub(super) const TX_USECS: &str = "tx-usecs";
 
 /// A driver of network devices, as ethtool's requests reach it.
@@ -38,12 +38,12 @@ impl SettingsDriver for Ethtool {
 
 /// The drivers that refuse every tx-usecs but 0 while a queue for sending and one for receiving share an interrupt, and
 /// then report 0, whatever rx-usecs is: igb_set_coalesce, igc_ethtool_set_coalesce, ixgbe_set_coalesce,
-/// ixgbevf_set_coalesce. No request tells how the queues are: the kernel does not pass a value on that a driver has
-/// already (ethnl_set_coalesce).
+/// ixgbevf_set_coalesce. No request shows how the queues are paired: the kernel does not pass on a value that a driver
+/// already has (ethnl_set_coalesce).
 const MAY_PAIR_QUEUES: [&str; 4] = ["igb", "igc", "ixgbe", "ixgbevf"];
 
-/// Returns true if the settings of a group say that the device's queues share interrupts in pairs. A device without
-/// pairs looks the same once someone has set its tx-usecs to 0; it is taken for one with pairs.
+/// Returns true if the settings of a group show that the device's queues share interrupts in pairs. A device without
+/// pairs whose tx-usecs was set to 0 looks the same, and counts as one with pairs.
 pub(super) fn has_paired_queues(driver: &str, settings: &DriverSettings) -> bool {
     MAY_PAIR_QUEUES.contains(&driver) && settings.get(TX_USECS) == Some(&0)
 }

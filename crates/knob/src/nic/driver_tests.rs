@@ -1,5 +1,5 @@
-//! The settings of three drivers that `make vm` has met, by rules taken from their sources: what is offered is taken,
-//! or is refused with a reason.
+//! The settings of three drivers that `make vm` has met, by rules from their sources: an offered value is accepted, or
+//! is refused with a reason.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,7 +12,7 @@ use SettingGroup::{Channels, Coalesce, Pause, Rings};
 
 const DEVICE: &str = "eth0";
 
-/// The answer of a driver to one written value: what it reads afterwards, or an errno.
+/// The answer of a driver to one written value: the value that it reads afterwards, or an errno.
 type Rule = fn(SettingGroup, &str, u32) -> Result<u32, i32>;
 
 /// A driver with one device.
@@ -61,7 +61,7 @@ impl SettingsDriver for FakeDriver {
         for (name, value) in settings {
             let (_, now) =
                 known.iter_mut().find(|(known, _)| *known == name).ok_or_else(|| failed(libc::EOPNOTSUPP))?;
-            // The kernel does not pass on what would change nothing.
+            // The kernel does not pass on a value that would change nothing.
             if *now != *value {
                 *now = (self.rule)(group, name, *value).map_err(failed)?;
             }
@@ -70,13 +70,13 @@ impl SettingsDriver for FakeDriver {
     }
 }
 
-/// Returns the time that igb and e1000e make of microseconds: 0 to 3 are modes, of which 2 is none
+/// Returns the value to which igb and e1000e convert microseconds: 0 to 3 are modes, and 2 is not valid
 /// (E1000_MIN_ITR_USECS).
 fn itr(usecs: u32) -> Result<u32, i32> {
     if (usecs > 3 && usecs < 10) || usecs == 2 || usecs > 10_000 { Err(libc::EINVAL) } else { Ok(usecs) }
 }
 
-/// Rings are rounded to a multiple of 8, and kept within what the driver can do (igb_set_ringparam).
+/// Rings are rounded to a multiple of 8, and limited to the driver's range (igb_set_ringparam).
 fn ring(descriptors: u32) -> u32 {
     descriptors.clamp(80, 4096).next_multiple_of(8)
 }
@@ -158,7 +158,7 @@ fn offered() -> [(EthtoolSetting, &'static [&'static str]); 9] {
 }
 
 #[test]
-fn what_a_driver_takes_is_read_back_and_what_it_refuses_has_a_reason() {
+fn accepted_values_are_read_back_and_refused_ones_have_a_reason() {
     for driver in [igb(paired, 0), igb(apart, 3), e1000e(), virtio_net()] {
         for (setting, values) in offered() {
             let Ok(before) = setting.read_from(&driver, DEVICE) else { continue };
@@ -179,7 +179,7 @@ fn what_a_driver_takes_is_read_back_and_what_it_refuses_has_a_reason() {
 }
 
 #[test]
-fn what_another_setting_decides_is_not_offered() {
+fn a_value_that_another_setting_decides_is_not_offered() {
     let refusal = |driver: &FakeDriver, knob: &str| {
         let (setting, _) = offered().into_iter().find(|(setting, _)| setting.knob == knob).unwrap();
         setting.is_writable(driver, DEVICE).err().map(|why| why.to_string()).unwrap_or_default()
@@ -191,6 +191,6 @@ fn what_another_setting_decides_is_not_offered() {
     for driver in [igb(paired, 0), e1000e()] {
         assert!(refusal(&driver, "pause-tx").contains("negotiate pause frames"), "{}", driver.name);
     }
-    // A driver of another kind has a time of its own for sending, also where that is 0.
+    // A driver of another kind has its own time for sending, even if that is 0.
     assert_eq!(refusal(&virtio_net(), "tx-usecs"), "");
 }

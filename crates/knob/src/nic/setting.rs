@@ -104,7 +104,7 @@ impl EthtoolSetting {
                 let group = called(self.group);
                 Err(Error::Unavailable(format!("the driver of {device} reports {group} and cannot set them")))
             }
-            // Without root, the kernel does not say what the driver can do.
+            // Without root, the kernel does not report the driver's limits.
             _ => self.takes(&settings, &driver.name(device), device),
         }
     }
@@ -135,9 +135,9 @@ impl HostKnob for EthtoolSetting {
 }
 
 impl EthtoolSetting {
-    /// Returns the error for a value that the driver did not take. EINVAL and EOPNOTSUPP, which no probe can foresee,
-    /// are its answers to a value out of its range, to one that its device cannot do (virtnet_set_coalesce), and to a
-    /// setting that another one decides.
+    /// Returns the error for a value that the driver did not take. The driver returns EINVAL or EOPNOTSUPP, which no
+    /// probe can foresee, for a value out of its range, for one that its device does not support
+    /// (virtnet_set_coalesce), and for a setting that another one decides.
     fn not_taken(&self, error: netlink::Error, value: &str, device: &str) -> Error {
         let detail = match &error {
             netlink::Error::Kernel { source, detail, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
@@ -159,7 +159,7 @@ impl EthtoolSetting {
         if self.most.and_then(|most| settings.get(most)) == Some(&0) {
             return Err(Error::Unavailable(format!("{device} has no {}", self.field)));
         }
-        // Drivers such as e1000e and igb then take what the other end agrees to, whatever is written.
+        // Drivers such as e1000e and igb then use the value that the other end negotiates, not the written one.
         if self.group == SettingGroup::Pause && settings.get("autoneg") == Some(&1) {
             return Err(Error::Unavailable(format!(
                 "the ends of the link negotiate pause frames; `ethtool -A {device} autoneg off` ends that"
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_the_driver_refuses_is_told_from_other_failures() {
+    fn a_value_that_the_driver_refuses_differs_from_other_failures() {
         let setting = EthtoolSetting::new("tx-usecs", SettingGroup::Coalesce, "tx-usecs");
         let said = |errno: i32, detail: Option<&str>| {
             let (operation, source) = ("set coalesce".to_owned(), std::io::Error::from_raw_os_error(errno));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_would_not_use_is_refused_with_the_reason() {
+    fn a_value_that_a_driver_would_not_use_is_refused_with_the_reason() {
         let takes = |setting: &EthtoolSetting, settings: &[(&'static str, u32)]| {
             setting
                 .takes(&settings.iter().copied().collect(), "e1000e", "eth0")

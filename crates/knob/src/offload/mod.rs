@@ -40,7 +40,7 @@ fn lacking(
     if view.current == "on" {
         return Vec::new();
     }
-    let stands = |(knob, value): &&(&str, &str)| settings.get(*knob).is_some_and(|now| now == value);
-    let missing = needs.iter().filter(|need| !stands(need));
+    let is_met = |(knob, value): &&(&str, &str)| settings.get(*knob).is_some_and(|now| now == value);
+    let missing = needs.iter().filter(|need| !is_met(need));
     vec![missing.fold(on, |on, (knob, value)| on.with(knob, *value))]
 }

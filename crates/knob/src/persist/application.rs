@@ -24,7 +24,7 @@ pub(super) fn text<'a>(
     Ok(text)
 }
 
-/// Returns what an application must do to have the value; `None` if the table does not say it.
+/// Returns what an application must do to have the value; `None` if the table does not have it.
 fn how(factor: &FactorDeclaration<'_>, value: &str) -> Option<String> {
     let of_value = factor.persist.iter().find_map(|method| match method {
         PersistMethod::ApplicationValue(of, how) if *of == value => Some((*how).to_owned()),

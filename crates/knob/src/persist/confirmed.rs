@@ -60,8 +60,8 @@ fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: Knob
     loop {
         let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));
         let missing = changed.flat_map(|(knob, _)| needs(knob)).find(|(knob, value)| {
-            let stands = |settings: &Settings| settings.get(*knob).is_some_and(|now| now == value);
-            stands(end) && !stands(sure)
+            let is_in = |settings: &Settings| settings.get(*knob).is_some_and(|now| now == value);
+            is_in(end) && !is_in(sure)
         });
         let Some((knob, value)) = missing else { return };
         sure.insert((*knob).to_owned(), (*value).to_owned());

@@ -2,7 +2,7 @@
 
 use super::link_file::LinkLine;
 
-/// Where a setting goes.
+/// The destination of a setting.
 pub(super) enum PersistDestination {
     Link(LinkLine),
     /// In a script, as these lines.

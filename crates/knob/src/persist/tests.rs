@@ -113,7 +113,7 @@ fn the_rest_goes_to_a_script_and_its_unit() {
 }
 
 #[test]
-fn flow_settings_are_told_to_the_application() {
+fn flow_settings_become_advice_for_the_application() {
     let start = Cell { flow: settings(&[("write-size", "8192"), ("flows", "1")]), ..Cell::default() };
     let end = Cell {
         flow: settings(&[("write-size", "65536"), ("flows", "1"), ("nodelay", "on")]),
@@ -129,7 +129,7 @@ fn flow_settings_are_told_to_the_application() {
 /// not ask the program to set anything.
 #[test]
 fn a_value_that_a_program_has_by_itself_asks_nothing_of_it() {
-    let told = |knob: &str, from: &str, to: &str| {
+    let advice = |knob: &str, from: &str, to: &str| {
         let cell = |value: &str| Cell { flow: settings(&[(knob, value)]), ..Cell::default() };
         let (start, end) = (cell(from), cell(to));
         let kept = PersistInput { start: &start, end: &end, side: Side::B, link: None, origin: "" };
@@ -141,13 +141,13 @@ fn a_value_that_a_program_has_by_itself_asks_nothing_of_it() {
         ("sndbuf", "65536", "0", "do not set SO_SNDBUF", "setsockopt"),
         ("sndbuf", "0", "65536", "setsockopt", "do not set"),
     ] {
-        let text = told(knob, from, to);
+        let text = advice(knob, from, to);
         assert!(text.contains(says) && !text.contains(never), "{knob}={to}: {text}");
     }
 }
 
 #[test]
-fn what_no_file_holds_is_said_and_nothing_is_lost() {
+fn settings_that_no_file_can_hold_are_reported() {
     let end = [
         ("mtu", "9000"),
         ("rps", "0-3"),
@@ -284,7 +284,7 @@ fn a_step_that_was_not_confirmed_is_left_out_and_named() {
 }
 
 #[test]
-fn what_a_confirmed_step_needs_is_written_whoever_set_it() {
+fn prerequisites_of_a_confirmed_step_are_written() {
     let (end, left_out) = sure(&[("tx-checksum", "on")], &[("tso", "on")], Some(false));
     assert_eq!(end, settings(&[("tso", "on"), ("tx-checksum", "on"), ("mtu", "1500")]));
     assert_eq!(left_out.len(), 1);

@@ -94,8 +94,8 @@ fn receive(view: &FactorView) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     if receive > greatest(view.current) {
         let auto = Proposal::new(format!("4096 131072 {receive}"), 18);
-        let standing = view.settings.get("tcp-wmem").map_or(0, |v| greatest(v));
-        let auto = if send > standing { auto.with("tcp-wmem", format!("4096 16384 {send}")) } else { auto };
+        let current = view.settings.get("tcp-wmem").map_or(0, |v| greatest(v));
+        let auto = if send > current { auto.with("tcp-wmem", format!("4096 16384 {send}")) } else { auto };
         proposals.push(tuned(scaled(auto)));
     }
     // The step of feng-2003 is a fixed 256 KB window, which takes 512 KB of buffer, because half of it is window.

@@ -85,16 +85,16 @@ impl HostKnob for BrokenKnob {
     }
 
     fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {
-        let stands = value == read(FILE).to_string();
+        let is_set = value == read(FILE).to_string();
         match self.0 {
-            KnobDefect::HidesItsName if !stands => return Err(Error::Unavailable("no".into())),
-            KnobDefect::RefusesItsOwn if stands => {
-                return Err(Error::Unavailable("base-mss: it stands".into()));
+            KnobDefect::HidesItsName if !is_set => return Err(Error::Unavailable("no".into())),
+            KnobDefect::RefusesItsOwn if is_set => {
+                return Err(Error::Unavailable("base-mss: it is set already".into()));
             }
             KnobDefect::SticksInPart => fs::write(OTHER, next().to_string()).unwrap(),
             _ => {}
         }
-        fs::write(FILE, if self.0 == KnobDefect::Lies && !stands { "600" } else { value }).unwrap();
+        fs::write(FILE, if self.0 == KnobDefect::Lies && !is_set { "600" } else { value }).unwrap();
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ fn value(target: &KnobTarget, name: &str) -> String {
 }
 
 #[test]
-fn a_value_is_what_is_active_and_off_takes_the_wish_too() {
+fn a_value_is_the_active_state_and_off_clears_the_wanted_state_too() {
     in_namespace(|target| {
         assert_eq!(value(target, "tso"), "on");
         turn(target, "tx-checksum", "off");
@@ -61,7 +61,7 @@ fn features_that_differ_go_back_as_they_were() {
 }
 
 #[test]
-fn a_probe_says_why_not() {
+fn a_probe_gives_the_reason() {
     in_namespace(|target| {
         let states = probe(target);
         assert_eq!(states.len(), all().count(), "every knob has its line");

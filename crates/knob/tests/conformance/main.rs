@@ -39,8 +39,9 @@ fn each_broken_promise_is_noticed() {
     in_namespace(|target| {
         assert_eq!(breaks(&broken(KnobDefect::None), target), Vec::<String>::new());
         for (fault, promise) in FAULTS {
-            let told = breaks(&broken(*fault), target);
-            assert!(told.iter().any(|line| line.contains(&format!(": {promise}: "))), "{fault:?}: {told:?}");
+            let lines = breaks(&broken(*fault), target);
+            let is_found = lines.iter().any(|line| line.contains(&format!(": {promise}: ")));
+            assert!(is_found, "{fault:?}: {lines:?}");
         }
         for (promise, _) in PROMISES {
             assert!(FAULTS.iter().any(|(_, broken)| broken == promise), "no fault breaks \"{promise}\"");

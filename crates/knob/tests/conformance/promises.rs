@@ -32,8 +32,8 @@ fn is_whole(knob: &Knob, _: &KnobTarget) -> Result<(), String> {
 
 fn is_probed(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
     let state = knob.probe(target);
-    let told = state.skip.as_deref().is_some_and(is_line);
-    hold(told || state.skip.is_none() && state.value.is_some(), format!("{state:?}"))?;
+    let has_reason = state.skip.as_deref().is_some_and(is_line);
+    hold(has_reason || state.skip.is_none() && state.value.is_some(), format!("{state:?}"))?;
     state.value.map_or(Ok(()), |value| knob.factor.check(&value).map_err(text))
 }
 
@@ -71,7 +71,7 @@ fn reads_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
     let read = knob.setting.read(target).map_err(text)?;
     knob.setting.write(target, &now).map_err(text)?;
     match wrote.map_err(text) {
-        Ok(()) => hold(read == other, format!("'{other}' was written, and '{read}' stands")),
+        Ok(()) => hold(read == other, format!("'{other}' was written, and '{read}' was read back")),
         Err(why) => hold(is_line(&why) && why.contains(knob.factor.name), why),
     }
 }
@@ -120,7 +120,7 @@ fn has_a_command(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
     let read = knob.setting.read(target).map_err(text)?;
     knob.setting.write(target, &now).map_err(text)?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    hold(ran.status.success() && read == other, format!("`{command}`: '{read}' stands; {said}"))
+    hold(ran.status.success() && read == other, format!("`{command}`: '{read}' was read back; {said}"))
 }
 
 /// Returns true if a setting with this name is among those that a write disturbs.

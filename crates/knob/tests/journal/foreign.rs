@@ -7,7 +7,7 @@ use super::host::{TestHost, ip, started, tc};
 const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
 
 #[test]
-fn what_others_took_away_or_set_stays_so_and_is_said() {
+fn changes_of_other_programs_stay_and_are_reported() {
     let Some((host, _, mut agent)) = started(60_000) else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| {
@@ -44,7 +44,7 @@ fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
 }
 
 #[test]
-fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
+fn changes_of_other_programs_between_two_turns_survive_undo_too() {
     let Some((host, _, mut agent)) = started(60_000) else { return };
     // IPv6 goes, with its addresses and routes. Another program removes a remaining address and sets a remaining
     // sysctl.

@@ -266,7 +266,7 @@ pub(crate) fn inside<T: Send>(netns: &OwnedFd, work: impl FnOnce() -> T + Send) 
     std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|e| std::panic::resume_unwind(e))
 }
 
-/// Removes what is no setting: seconds that run down, and the mark of an address whose duplicates are still looked for.
+/// Removes volatile parts: remaining lifetimes, and the mark of an address under duplicate address detection.
 fn without_ages(text: &str) -> String {
     let is_age = |word: &str| word.strip_suffix("sec").is_some_and(|n| n.parse::<u64>().is_ok());
     let line = |l: &str| {

@@ -200,7 +200,7 @@ fn alone(seed: u64) {
 
 /// `LANDSPEED_OWN_RUNS` is the number of runs (default 3; `make undo` makes 50).
 #[test]
-fn what_our_turns_move_is_ours() {
+fn side_effects_of_our_turns_are_ours() {
     if !can_run() {
         return;
     }

@@ -62,7 +62,7 @@ fn session_of(pid: u32) -> i32 {
 }
 
 #[test]
-fn the_guardian_is_deaf_to_what_ends_sessions() {
+fn the_guardian_ignores_signals_that_end_sessions() {
     use rustix::process::Signal;
     let Some((host, before, mut agent)) = started(60_000) else { return };
     agent.ask("turn mtu 9000");

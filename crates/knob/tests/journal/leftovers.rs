@@ -32,7 +32,7 @@ fn with_header(line: &str) -> String {
 }
 
 #[test]
-fn a_run_that_died_before_its_first_turn_blocks_nobody() {
+fn a_run_that_died_before_its_first_turn_blocks_no_other() {
     let Some(host) = TestHost::try_new() else { return };
     for text in [HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
         plant(&host, text);
@@ -46,7 +46,7 @@ fn a_run_that_died_before_its_first_turn_blocks_nobody() {
 }
 
 #[test]
-fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
+fn the_agent_removes_the_remains_of_a_guardian_that_died_at_once() {
     let Some(host) = TestHost::try_new() else { return };
     plant(&host, HEADER);
     let refused = host.agent(5000).ask("start-with /bin/false").unwrap();
@@ -99,7 +99,7 @@ fn hostile_lines_are_refused_and_the_others_restored() {
 }
 
 #[test]
-fn another_boot_is_told_and_not_written() {
+fn a_journal_of_another_boot_is_reported_and_not_applied() {
     let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}"#;
@@ -179,7 +179,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     {
         let _named = NamedNetns::new(host.netns());
         let report = from_here(true);
-        // What the write of a restore changes along with its knob is restored too.
+        // The side effects of a restoring write are restored too.
         let lines = ["sack: 1 -> 0", "net.ipv4.tcp_dsack: 0 -> 1"].map(str::to_owned);
         assert_eq!((report.clean, report.lines), (true, lines.into()));
     }
@@ -198,7 +198,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
+fn settings_that_cannot_be_restored_are_shown_and_given_up_on_demand() {
     let Some(host) = TestHost::try_new() else { return };
     let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let path = plant(&host, &with_header(&format!("{good}\n[[[[")));
@@ -219,7 +219,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     assert!(shown.contains(&"  sack is 1, was 0".to_owned()), "{shown:?}");
     assert!(shown.iter().any(|line| line.contains("line 4 is not understood")), "{shown:?}");
     assert_same(&host.picture(), &before, "nothing is changed");
-    // However often it runs, undo restores what it can, keeps the rest in the journal, and says what is left to do.
+    // However often it runs, undo restores what it can, keeps the rest in the journal, and reports the remaining work.
     for _ in 0..2 {
         let report = host.undo();
         assert!(!report.clean && report.lines.last().unwrap().contains("undo --forget"), "{report:?}");

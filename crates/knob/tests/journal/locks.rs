@@ -69,7 +69,7 @@ fn guardian_of(state: &std::path::Path, cookie: u64) -> u32 {
 }
 
 #[test]
-fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
+fn undo_and_a_new_run_name_the_remedy_for_a_stopped_guardian() {
     let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     for end in [Signal::CONT, Signal::KILL] {

@@ -39,7 +39,7 @@ fn a_device_that_moved_is_put_back_where_it_is_now() {
 }
 
 #[test]
-fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_can_look() {
+fn a_device_that_moved_unseen_is_looked_for_and_otherwise_the_journal_is_kept() {
     let Some(host) = TestHost::try_new() else { return };
     let other = empty_netns();
     let mut agent = host.started(60_000);

@@ -86,7 +86,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
 }
 
 #[test]
-fn what_an_own_write_left_may_be_turned_on() {
+fn a_value_of_an_own_write_may_be_changed_again() {
     let Some((host, before, mut agent)) = started(60_000) else { return };
     // A reverted write leaves the value before it.
     assert!(agent.ask("turn liar 700").unwrap().ends_with("-> 700"));

@@ -50,7 +50,7 @@ fn with_children() -> Option<(TestHost, std::os::fd::OwnedFd)> {
 }
 
 #[test]
-fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
+fn stacked_devices_are_restored_in_other_namespaces_too() {
     let Some((host, other)) = with_children() else { return };
     // A namespace without a name and without a process could not be found.
     let _named = NamedNetns::new(&other);
@@ -77,7 +77,7 @@ fn what_stands_on_a_device_comes_back_with_it_in_other_namespaces_too() {
 }
 
 #[test]
-fn a_bridge_follows_its_port_and_what_stands_on_it_comes_back() {
+fn a_bridge_follows_its_port_and_stacked_devices_are_restored() {
     let Some(host) = TestHost::try_new() else { return };
     host.inside(|| {
         STACK.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ip(line)));
@@ -99,7 +99,7 @@ fn a_bridge_follows_its_port_and_what_stands_on_it_comes_back() {
 }
 
 #[test]
-fn what_another_program_did_to_such_a_device_stays() {
+fn changes_of_another_program_to_a_related_device_stay() {
     let Some((host, _other)) = with_children() else { return };
     let mut agent = host.agent_with_table(60_000);
     assert_eq!(agent.ask("start").unwrap(), "ok");

@@ -160,7 +160,7 @@ fn a_journal_that_goes_in_the_instant_in_which_everything_is_killed_is_brought_b
 }
 
 #[test]
-fn a_run_without_a_place_for_second_copies_goes_on_and_says_so_once() {
+fn a_run_without_a_place_for_second_copies_continues_and_reports_it_once() {
     let Some(host) = TestHost::try_new() else { return };
     let before = host.picture();
     let mut agent = host.agent_with_run_dir("/proc/nowhere");

@@ -3,7 +3,7 @@
 use super::host::{TestHost, assert_same, ip, started};
 
 #[test]
-fn what_was_turned_and_what_it_took_along_comes_back() {
+fn written_settings_and_their_side_effects_are_restored() {
     let Some((host, before, mut agent)) = started(5000) else { return };
     assert_eq!(
         agent.ask("turn rmem 4096 65536 65536").unwrap().split(" -> ").nth(1),
@@ -62,7 +62,7 @@ fn a_value_that_does_not_read_back_is_taken_back_at_once() {
 }
 
 #[test]
-fn what_is_not_in_the_table_is_never_turned() {
+fn a_knob_that_is_not_in_the_table_is_never_written() {
     let Some((host, before, mut agent)) = started(5000) else { return };
     assert!(agent.ask("turn /etc/passwd x").unwrap().contains("no setting is called"));
     assert!(agent.ask("turn mtu 67").unwrap().contains("does not take '67'"));
@@ -73,7 +73,7 @@ fn what_is_not_in_the_table_is_never_turned() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_left_and_said() {
+fn foreign_changes_are_left_and_reported() {
     let Some(host) = TestHost::try_new() else { return };
     let mut agent = host.started(5000);
     agent.ask("turn rmem 4096 65536 65536");

@@ -38,7 +38,8 @@ struct FrameInfo {
 pub(super) struct ReceivedFrame<'a> {
     /// The virtio header and the frame.
     pub(super) frame: &'a [u8],
-    /// When the kernel received the frame, in nanoseconds since 1970; `None` if the kernel did not report it.
+    /// The time at which the kernel received the frame, in nanoseconds since 1970; `None` if the kernel did not report
+    /// it.
     pub(super) unix_ns: Option<u64>,
     /// True if the frame is larger than [`LARGEST`], so that its end is missing.
     pub(super) truncated: bool,

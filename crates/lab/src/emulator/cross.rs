@@ -3,12 +3,12 @@
 use landspeed_record::units::Nanos;
 use landspeed_stats::{TrafficCounts, TrafficProcess, TrafficSpec};
 
-/// The longest time of a direction without any segment for which the packets of others are made up for. A queue that was
-/// full before such a time is mostly empty after it.
+/// The longest idle time of a direction for which missed cross-traffic packets are caught up. A queue that was full
+/// before such a time is mostly empty after it.
 const LONGEST_GAP: Nanos = Nanos::millis(200);
 
-/// The sources of one direction's cross traffic. Their time goes on only while segments arrive, and begins with the
-/// first one, so that a link that is idle for an hour costs nothing.
+/// The sources of one direction's cross traffic. Their clock runs only while segments arrive, and starts with the first
+/// one, so that a link that is idle for an hour costs nothing.
 #[derive(Debug, Clone)]
 pub(super) struct CrossSources {
     sources: Vec<TrafficProcess>,

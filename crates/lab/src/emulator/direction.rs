@@ -21,8 +21,8 @@ use super::virtio::VIRTIO_LEN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameLane {
     Main,
-    /// The ring of frames that arrive later than the others: those that are held back, or those of the second round trip.
-    /// A link has only one of the two kinds. All arrive later by the same time, so they leave in order too.
+    /// The ring of frames that arrive later than the others: those that are held back, or those of the second round
+    /// trip. A link has only one of the two kinds. All have the same extra delay, so they leave in order too.
     Held,
 }
 

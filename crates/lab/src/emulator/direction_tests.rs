@@ -142,7 +142,7 @@ fn superpackets_stay_whole_where_nothing_happens_to_them() {
 }
 
 #[test]
-fn superpackets_above_what_ip_can_say_are_cut() {
+fn superpackets_above_the_largest_ip_length_are_cut() {
     let mut fast = direction("rate=10G,rtt=2ms,queue=1M");
     fast.take(Nanos(0), &tcp(0, 180_000, 1440));
     let out = release(&mut fast, Nanos(u64::MAX));

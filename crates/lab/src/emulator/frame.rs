@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_talk_of_a_local_network_is_told_from_the_paths_traffic() {
+    fn local_network_traffic_is_separated_from_the_paths_traffic() {
         const REPORT: u8 = 143;
         let hop_by_hop = |kind| frame(IPV6, &[(40, ICMPV6), (48, kind)]);
         for talk in [

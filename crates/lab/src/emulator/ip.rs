@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_is_what_is_behind_the_transport_header() {
+    fn payload_follows_the_transport_header() {
         assert!(has_payload(&v4(TCP, 0, &tcp(1))) && !has_payload(&v4(TCP, 0, &tcp(0))));
         assert!(has_payload(&v6(TCP, 0, &tcp(1))) && !has_payload(&v6(TCP, 0, &tcp(0))));
         assert!(has_payload(&v4(UDP, 0, &[0; 9])) && !has_payload(&v4(UDP, 0, &[0; 8])));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_for_those_who_understand_them() {
+    fn only_ecn_capable_packets_are_marked() {
         for (ecn, understands) in [(0, false), (1, true), (2, true), (3, false)] {
             assert_eq!(is_ect(&v4(TCP, ecn, &tcp(0))), understands);
             assert_eq!(is_ect(&v6(TCP, ecn, &tcp(0))), understands);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_not_told_what_was_before_it() {
+    fn a_run_has_only_its_own_lateness() {
         let late = LatenessHistogram::default();
         late.add(Nanos::millis(50), 1000);
         let before = late.read();

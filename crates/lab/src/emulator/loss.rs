@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(numbers(&format!("drop-list={}", file.display()), 20), [1, 2, 9], "from a file");
         assert_eq!(numbers("drop-list=3+9,loss-nth=3", 10), [3, 6, 9], "together");
         let mut loss = loss("drop-list=2");
-        let told = [true, false, false, true].map(|payload| loss.loses(payload));
-        assert_eq!(told, [false, false, false, true]);
+        let lost = [true, false, false, true].map(|payload| loss.loses(payload));
+        assert_eq!(lost, [false, false, false, true]);
         loss.count_anew();
         assert_eq!([loss.loses(true), loss.loses(true)], [false, true], "a run counts anew");
     }

@@ -32,7 +32,7 @@ pub(super) struct LinePacer {
     /// The rate in bit/s, used if there is no trace.
     rate: u64,
     trace: Option<TraceFollower>,
-    /// When the line has sent all segments that it took.
+    /// The time at which the line has sent all segments that it accepted.
     free_at: Nanos,
     /// The fraction of a nanosecond by which `free_at` is too early, in units of 1/rate.
     remainder: u64,

@@ -180,7 +180,7 @@ pub(super) const DIRECTION: &[ParameterOf<DirectionSpec>] = &[
         name: "cross",
         values: "a share of the line's rate from 0 to 100 %: 30%",
         default: "0%",
-        about: "mean load of cross traffic: packets of others that take the queue and the line and reach no host. Eight sources are on and off by turns whose lengths have heavy tails, and answer to no loss (open loop). They send four packets of 1500 bytes at a time, which count as one",
+        about: "mean load of cross traffic: packets of others that take the queue and the line and reach no host. Eight on-off sources, whose times have heavy tails, do not react to losses (open loop). They send four packets of 1500 bytes at a time, which count as one",
         read: |direction, text| set(&mut direction.cross, Share::parse(text)),
         print: |direction| share(direction.cross),
         off: Some("0%"),

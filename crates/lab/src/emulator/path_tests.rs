@@ -155,7 +155,7 @@ fn rates_that_no_nanosecond_divides_do_not_drift() {
 }
 
 #[test]
-fn what_is_too_large_vanishes_and_takes_no_time() {
+fn a_packet_that_is_too_large_vanishes_and_takes_no_time() {
     let mut path = path("rate=1M,rtt=2ms,drop-above=1400");
     assert_eq!(path.admit(Nanos(5), segment(1401)), SegmentFate::TooLarge);
     assert_eq!(path.waiting(Nanos(5)), QueueContents::default());
@@ -173,7 +173,7 @@ fn directions_have_chances_of_their_own() {
 }
 
 #[test]
-fn the_way_back_is_as_it_is_told() {
+fn the_return_path_has_its_own_parameters() {
     let plans = "rate=1G,rtt=2ms,back.rate=8M,drop-list=1".parse::<WanSpec>().unwrap().plan().unwrap();
     let [there, back] = plans.each_ref().map(|plan| EmulatedPath::new(plan).admit(Nanos(0), segment(1000)));
     assert_eq!((there, back), (SegmentFate::Lost, plain(Nanos::millis(2))));
@@ -198,7 +198,7 @@ fn a_second_round_trip_begins_behind_the_queue_and_on_the_way_there() {
 }
 
 #[test]
-fn marks_are_a_step_and_for_those_who_understand_them() {
+fn only_ecn_capable_packets_are_marked_above_a_threshold() {
     let mut path = path("rate=1G,rtt=2ms,queue=100p,mark-above=3p");
     let mut fates = |is_ect| {
         (0..5).map(|_| path.admit(Nanos(0), Segment { is_ect, ..segment(1000) })).collect::<Vec<_>>()

@@ -16,9 +16,9 @@ const LONGEST_PIECE: Nanos = Nanos::millis(1);
 /// Consecutive segments of a superpacket that arrive together. Either all or none of them are marked.
 pub(super) struct SegmentRun {
     pub(super) segments: Range<u32>,
-    /// When the first segment would arrive on its own.
+    /// The time at which the first segment would arrive on its own.
     first: Nanos,
-    /// How the last segment arrives.
+    /// The arrival of the last segment.
     pub(super) last: SegmentArrival,
 }
 

@@ -16,7 +16,7 @@ struct FrameSlot {
 /// A frame that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DueFrame<'a> {
-    /// When the frame should leave.
+    /// The time at which the frame should leave.
     pub(super) leaves: Nanos,
     /// The frame, with its virtio header first.
     pub(super) frame: &'a [u8],

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_while_it_is_written_is_whole() {
+    fn a_sample_that_is_read_during_a_write_is_whole() {
         let samples = QueueHistory::default();
         std::thread::scope(|scope| {
             scope.spawn(|| (0..200_000).for_each(|n| samples.push(sample(n))));

@@ -151,7 +151,7 @@ fn segments_of_a_jumbogram_are_plain_packets() {
 }
 
 #[test]
-fn the_talk_of_local_networks_is_told_apart() {
+fn local_network_traffic_is_recognised() {
     let frame = |ethertype: u16, rest: &[u8]| {
         [&VirtioHeader::plain().bytes()[..], &[2; 12], &ethertype.to_be_bytes(), rest].concat()
     };

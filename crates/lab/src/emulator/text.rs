@@ -89,7 +89,7 @@ fn wrong(word: &GivenParameter<'_>) -> WanSpecError {
 
 fn together(direction: &DirectionSpec, given: impl Fn(&'static str) -> bool) -> Result<(), WanSpecError> {
     let without = |key: &str, needed: &str| {
-        WanSpecError::Together(format!("{key} says nothing without {needed}: add {needed}=0.1%"))
+        WanSpecError::Together(format!("{key} has no effect without {needed}: add {needed}=0.1%"))
     };
     if let Some(thousandths) = direction.loss_burst {
         let length = f64::from(thousandths) / 1000.0;

@@ -17,7 +17,7 @@ fn again(text: &str) -> String {
 }
 
 #[test]
-fn nothing_said_is_a_clean_gigabit() {
+fn the_empty_text_is_a_clean_gigabit() {
     let spec: WanSpec = "".parse().unwrap();
     assert_eq!(spec.to_string(), "rate=1G,rtt=20ms,queue=1bdp");
     assert_eq!(spec.queue(), Some(Bytes(2_500_000)));
@@ -37,10 +37,10 @@ fn every_parameter_is_read_and_printed_again() {
 }
 
 #[test]
-fn defaults_are_what_the_table_says() {
+fn defaults_are_those_of_the_table() {
     let of = |given: &str, parameters: &[Parameter]| {
-        let told = parameters.iter().filter(|told| !told.default.is_empty() && told.name != "reorder-delay");
-        told.for_each(|told| assert_eq!(again(&format!("{given}{}={}", told.name, told.default)), again("")));
+        let rest = parameters.iter().filter(|item| !item.default.is_empty() && item.name != "reorder-delay");
+        rest.for_each(|item| assert_eq!(again(&format!("{given}{}={}", item.name, item.default)), again("")));
     };
     let [direction, link] = parameters();
     of("", &direction);
@@ -50,7 +50,7 @@ fn defaults_are_what_the_table_says() {
 }
 
 #[test]
-fn the_way_back_says_only_what_differs() {
+fn the_return_path_lists_only_differences() {
     for text in [
         "rate=1G,rtt=20ms,queue=1bdp,back.rate=100M",
         "rate=1G,rtt=20ms,queue=1bdp,loss=1%,loss-burst=8,back.loss=0%",
@@ -103,7 +103,7 @@ fn a_queue_takes_at_least_what_a_host_sends_at_once() {
 }
 
 #[test]
-fn errors_say_what_and_what_instead() {
+fn errors_name_the_fault_and_the_remedy() {
     assert!(refused("rate").contains("expected KEY=VALUE"));
     let error = refused("delay=20ms");
     assert!(error.contains("'delay'") && error.contains("rtt") && error.contains("back.KEY"), "{error}");
@@ -149,7 +149,7 @@ fn lists_are_no_longer_than_a_labs_state_can_hold() {
 }
 
 #[test]
-fn what_makes_no_link_is_refused() {
+fn an_invalid_link_is_refused() {
     for bad in [
         "rate=0",
         "rate=200G",

@@ -80,7 +80,7 @@ impl DeliveryTrace {
 #[derive(Debug, Clone)]
 pub(super) struct TraceFollower {
     trace: Arc<DeliveryTrace>,
-    /// When the trace began; `None` before the first packet.
+    /// The time at which the trace began; `None` before the first packet.
     began: Option<Nanos>,
     /// The number of the current moment, counted from 0 over all passes. `left` is the number of bytes that may still
     /// leave at this moment.
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(at(&mut line, 0, 800), 1, "small ones share a moment");
         assert_eq!(at(&mut line, 0, 3000), 10, "large ones take several");
         assert_eq!(at(&mut line, 0, 40), 11, "and it starts again");
-        assert_eq!(at(&mut line, 12, 1500), 14, "what nobody waits for is gone");
+        assert_eq!(at(&mut line, 12, 1500), 14, "delivery opportunities without a packet are lost");
         assert_eq!(at(&mut line, 99, 1), 100);
         assert_eq!(at(&mut line, 1_000_000, 1), 1_000_000, "a moment that comes with the packet is its own");
         assert_eq!(at(&mut line, 1_000_000, 1500), 1_000_001);

@@ -14,7 +14,7 @@ use crate::faults::Error;
 
 /// The period of a processor quota in microseconds, the kernel's default.
 const PERIOD: u64 = 100_000;
-/// Where version 2 of control groups is mounted, and folders for the controllers of version 1.
+/// The mount point of control groups version 2, and the folders of the controllers of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// A limit on the processes of a group.

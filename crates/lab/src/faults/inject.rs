@@ -223,9 +223,9 @@ pub(super) fn window_cap(scenario: &mut FaultScenario, strength: f64) {
 }
 
 pub(super) fn dropped_window(scenario: &mut FaultScenario, strength: f64) {
-    // Without scatter-gather a packet of 9000 bytes comes in a piece of 16 KB. The receiver counts 9.8 KB for one that
-    // it queues at once, and 16.6 KB for one that waits until the reader lets go of the socket (skb_condense in
-    // tcp_add_backlog). It promises by the first (tcp_measure_rcv_mss).
+    // Without scatter-gather a packet of 9000 bytes comes in a piece of 16 KB. The receiver charges 9.8 KB for a packet
+    // that it queues immediately, and 16.6 KB for one that waits in the backlog while the reader holds the socket
+    // (skb_condense in tcp_add_backlog). It computes its window by the first figure (tcp_measure_rcv_mss).
     for host in [&mut scenario.a, &mut scenario.b] {
         host.insert("mtu".into(), "9000".into());
     }
@@ -237,8 +237,8 @@ pub(super) fn dropped_window(scenario: &mut FaultScenario, strength: f64) {
     }
     // Packets come on the sender's core, while the reader on another falls behind at times.
     (scenario.sender_core, scenario.receiver_core) = (Some(0), Some(1));
-    // What is promised in excess is a share of a buffer that cannot grow. More than two segments of it make the sender
-    // wait for its timer (docs/results/stalled.md).
+    // The excess of the advertised window is a share of a buffer that cannot grow. An excess of more than two segments
+    // makes the sender wait for its timer (docs/results/stalled.md).
     let most = bytes(1048576.0, 2.0 * 1048576.0, strength).0;
     scenario.b.insert("tcp-rmem".into(), format!("4096 131072 {most}"));
 }

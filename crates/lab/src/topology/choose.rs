@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_name_no_topology_are_told_what_does() {
+    fn words_that_name_no_topology_are_refused_with_a_list() {
         for words in ["lab:ring:4", "lab:", "lab:wander"] {
             let error = find(&[words.to_owned()]).err().expect("no hosts").to_string();
             assert!(error.contains(words) && error.contains("lab:switch:N"), "{error}");

@@ -18,7 +18,7 @@ pub trait HostSet: fmt::Debug + Send {
     /// then not be changed.
     fn is_lab(&self) -> bool;
 
-    /// Returns what a reader must know of all figures from these hosts; `None` if they are like others.
+    /// Returns a caveat about all figures from these hosts; `None` if they need none.
     fn caveat(&self) -> Option<&'static str> {
         None
     }
@@ -56,7 +56,7 @@ impl HostPair {
 pub struct TopologyHost {
     /// Its name, such as "a", "h3", "alice@dtn1" or "local".
     pub name: String,
-    /// How to start or find an agent on it.
+    /// The way to start or find an agent on the host.
     pub reach: ReachMethod,
     /// The name of its network device towards the other hosts; `None` if the topology does not determine it.
     pub device: Option<String>,
@@ -66,7 +66,7 @@ pub struct TopologyHost {
     pub v6: Option<Ipv6Addr>,
 }
 
-/// How to start an agent on a host, or reach one that runs there.
+/// A way to start an agent on a host, or to reach one that runs there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReachMethod {
     /// Start it as a child of this process, in this named network namespace of this machine.

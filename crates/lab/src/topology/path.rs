@@ -28,8 +28,8 @@ pub trait PlannedPath: fmt::Debug {
     /// Returns the cross traffic from the first host to the second; `None` if there is none.
     fn cross(&self) -> Option<CrossTraffic>;
 
-    /// Returns what else changes the path, apart from rate, RTTs, queue, losses by chance, cross traffic and seed. Each entry
-    /// names it and how to leave it out.
+    /// Returns the parameters that change the path besides rate, RTTs, queue, losses by chance, cross traffic and seed.
+    /// Each entry names it and how to leave it out.
     fn others(&self) -> Vec<String>;
 
     /// Returns the words of the same path, but with exactly these losses from the first host to the second. `packets`

@@ -1,4 +1,4 @@
-//! What all topologies share: their trait, their description and their plan.
+//! The parts that all topologies share: their trait, their description and their plan.
 
 use crate::emulator::Parameter;
 use crate::topology::error::Error;
@@ -66,8 +66,8 @@ pub struct TopologyDescription {
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
 
-    /// Returns what a reader must know of all figures from such hosts, in a few words: what they are, a colon, and what
-    /// follows from it. What they are also marks every answer. `None` if they are like others.
+    /// Returns a caveat about all figures from such hosts: their kind, a colon, and the consequence. The kind also
+    /// marks every answer. `None` if the figures need no caveat.
     fn caveat(&self) -> Option<&'static str> {
         None
     }

@@ -148,11 +148,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_tells_what_it_has_beyond_the_simulators() {
+    fn a_path_lists_the_parameters_that_the_simulator_lacks() {
         let path = |text: &str| WanTopology.path(&[text.to_owned()]).unwrap().unwrap();
         assert!(path("lab:wan:rate=1G,rtt=2ms,queue=64K,seed=3,loss=0%").others().is_empty());
-        let told = ["pairs: leave pairs out", "loss on the way back: add back.loss=0%"];
-        assert_eq!(path("lab:wan:loss=1%,pairs=2").others(), told);
+        let expected = ["pairs: leave pairs out", "loss on the way back: add back.loss=0%"];
+        assert_eq!(path("lab:wan:loss=1%,pairs=2").others(), expected);
         let lossy = path("lab:wan:loss=1%,loss-burst=4,cross=30%,back.loss=0%,back.cross=0%");
         assert!(lossy.others().is_empty(), "{:?}", lossy.others());
         assert_eq!(lossy.loss(), Some(LineLoss { share: 0.01, burst_packets: 4.0 }));

@@ -95,7 +95,7 @@ fn a_round_trip_takes_its_time() {
 }
 
 #[test]
-fn two_links_stand_at_once_and_apart() {
+fn two_links_exist_side_by_side() {
     let (Some(slow), Some(fast)) = (lab("rtt=40ms"), lab("rtt=0ms")) else { return };
     let ((near, far), (close, by)) = (udp_pair(&slow), udp_pair(&fast));
     for _ in 0..3 {
@@ -120,7 +120,7 @@ fn send_numbered(socket: &UdpSocket, count: u32, ip_bytes: usize) {
 }
 
 #[test]
-fn the_line_loses_the_share_that_it_is_told_to() {
+fn the_line_loses_the_configured_share() {
     let Some(lab) = lab("rate=10G,rtt=1ms,queue=32M,loss=1%") else { return };
     let (near, _far) = udp_pair(&lab);
     const SENT: u32 = 20_000;
@@ -230,7 +230,7 @@ fn move_stream(lab: &Lab, v6: bool, bytes: usize) {
 }
 
 #[test]
-fn streams_survive_what_the_link_does_to_them() {
+fn streams_survive_the_faults_of_the_link() {
     let Some(lab) = lab("rate=2G,rtt=1ms,queue=1M,loss=0.5%,reorder=0.5%") else { return };
     move_stream(&lab, false, 8_000_000);
     move_stream(&lab, true, 8_000_000);
@@ -257,7 +257,7 @@ fn the_link_names_the_threads_that_carry_it() {
 }
 
 #[test]
-fn packets_larger_than_ip_can_say_are_cut() {
+fn packets_above_the_largest_ip_length_are_cut() {
     let Some(lab) = lab("rate=10G,rtt=1ms,queue=8M,loss=0.1%") else { return };
     let a = &lab.hosts()[0];
     let big = with_namespace(&a.netns, || {

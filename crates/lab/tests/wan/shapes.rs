@@ -10,7 +10,7 @@ use super::{
 };
 
 #[test]
-fn each_way_is_as_it_is_told() {
+fn each_direction_has_its_own_parameters() {
     let Some(lab) = lab("rate=1G,rtt=2ms,back.loss=100%,back.rate=10M") else { return };
     let (near, far) = udp_pair(&lab);
     send_numbered(&near, 20, 128);
@@ -94,7 +94,7 @@ fn marked_packets_take_the_second_round_trip() {
         round_trip(&near, &far);
         let plain = (0..5).map(|_| round_trip(&near, &far)).min();
         assert!(plain < Some(Duration::from_millis(299)), "{plain:?}");
-        // What comes back marked is not delayed again.
+        // Marked packets on the return path are not delayed again.
         mark_far(&far);
         let back = (0..5).map(|_| round_trip(&near, &far)).min();
         assert!(back < Some(Duration::from_millis(299)), "{back:?}");

@@ -16,7 +16,8 @@ fn renamed(message: &ToTarget, old: &[u8], new: &[u8]) -> Vec<u8> {
     [&message[..at], new.as_slice(), &message[at + old.len()..]].concat()
 }
 
-/// CVE-2019-6111 of scp, croc#594: the receiver joins a name, there of an archive, to its own folder, and the name leads out of it.
+/// CVE-2019-6111 of scp, croc#594: the receiver joins a name (in croc, of an archive's entry) to its own folder, and
+/// the name leads out of that folder.
 #[test]
 fn a_name_leads_nowhere_else() {
     let world = World::new();
@@ -54,9 +55,10 @@ fn a_name_leads_nowhere_else() {
     assert!(matches!(ended, Err(Error::Ended)), "{ended:?}");
 }
 
-/// CVE-2022-29154 of rsync, CVE-2019-6111 of scp, croc#593: the sender chooses what is written. This one also sends what was refused.
+/// CVE-2022-29154 of rsync, CVE-2019-6111 of scp, croc#593: the sender chooses what is written. This source also sends
+/// an entry that the target has refused.
 #[test]
-fn what_was_not_asked_for_is_not_written() {
+fn names_that_were_not_requested_are_not_written() {
     let world = World::new();
     let names = [".bashrc", "other", "asked.not", ".landspeed-copy/0.short", ".LANDSPEED-copy", "asked"];
     let ended = attack_target(&world.target(&["asked"]), |peer| {
@@ -125,7 +127,7 @@ fn a_digest_has_its_length_and_is_checked() {
             peer.say_with(&ToTarget::Pieces(vec![piece(1, index, 2, &long)]), &long);
             assert_eq!(peer.outcomes(), [(1, EntryOutcome::Taken(index))]);
         }
-        // A digest that is not that of the whole file, one of a file of which nothing has arrived, and one of no entry.
+        // A wrong digest of the whole file, a digest of a file of which nothing has arrived, and a digest of no entry.
         let digest = piece(1, 0, 2, &long).digest;
         for entry in [1, 2] {
             peer.say(&ToTarget::Install { entry, digest });
@@ -138,7 +140,7 @@ fn a_digest_has_its_length_and_is_checked() {
     for kept in 0..message.len() {
         let ended = attack_target(&target, |peer| {
             peer.say_bytes(&message[..kept], &[]);
-            // An empty frame is a sign of life.
+            // An empty frame is a keep-alive.
             if kept == 0 {
                 peer.say_bytes(&[0xff], &[]);
             }
@@ -171,8 +173,8 @@ fn the_largest_numbers_do_no_harm() {
         peer.say_with(&ToTarget::Pieces(vec![last]), &bytes);
         assert_eq!(peer.outcomes()[0].0, 2);
         peer.say(&ToTarget::Pieces(vec![piece(3, 0, 1, b""), piece(4, 0, 1, b"")]));
-        let told = peer.outcomes().len();
-        assert!(told == 2 || peer.outcomes().len() == 1, "an outcome for each file");
+        let outcomes = peer.outcomes().len();
+        assert!(outcomes == 2 || peer.outcomes().len() == 1, "an outcome for each file");
         peer.say(&ToTarget::Withdraw { entry: u64::MAX });
         assert_eq!(peer.outcomes(), [(u64::MAX, EntryOutcome::Withdrawn)]);
     });
@@ -260,7 +262,7 @@ fn remove_nested(folder: &Path) {
     }
 }
 
-/// A copy ends before it has more files under way than an honest source has.
+/// A copy ends before it has more files in flight than an honest source has.
 #[test]
 fn a_flood_of_entries_ends_the_copy() {
     let world = World::new();
@@ -277,9 +279,9 @@ fn a_flood_of_entries_ends_the_copy() {
     world.assert_untouched();
 }
 
-/// A source that never says what it has heard does not fill the target's memory.
+/// A source that never acknowledges messages does not fill the target's memory.
 #[test]
-fn answers_that_are_not_heard_end_the_copy() {
+fn answers_that_are_not_acknowledged_end_the_copy() {
     let world = World::new();
     let withdraw: Arc<[u8]> = encode(&ToTarget::Withdraw { entry: 0 }).into();
     let many = vec![withdraw; 4_096];
@@ -293,7 +295,8 @@ fn answers_that_are_not_heard_end_the_copy() {
     assert!(is_refused(&ended), "{ended:?}");
 }
 
-/// An attribute takes few bytes of a message and far more memory. More than an honest offer has end the copy.
+/// An attribute takes few bytes of a message and far more memory. An offer with more attributes than an honest one ends
+/// the copy.
 #[test]
 fn many_attributes_do_not_fill_the_memory() {
     let world = World::new();
@@ -353,9 +356,9 @@ fn nothing_is_removed_that_was_not_asked_for() {
     world.assert_untouched();
 }
 
-/// Not hostile, but as little to be understood.
+/// This source is not hostile, but its messages cannot be decoded either.
 #[test]
-fn a_source_of_another_version_is_refused_with_what_helps() {
+fn a_source_of_another_version_is_refused_with_the_remedy() {
     let world = World::new();
     let target = &world.target(&["a"]);
     let (caller, flows) = ends();

@@ -63,7 +63,7 @@ fn source(world: &World) -> Vec<u8> {
 
 /// CVE-2024-12086 of rsync: the server asks for what the client did not offer, and learns it by its checksums.
 #[test]
-fn what_was_not_offered_is_not_sent() {
+fn files_that_were_not_offered_are_not_sent() {
     let world = World::new();
     let all = source(&world);
     let mut content = Vec::new();
@@ -86,9 +86,9 @@ fn what_was_not_offered_is_not_sent() {
     assert!(content == all, "{} bytes in place of {}", content.len(), all.len());
 }
 
-/// What no honest target says ends the copy.
+/// A message that no honest target sends ends the copy.
 #[test]
-fn what_a_source_did_not_say_is_not_taken() {
+fn a_message_that_no_honest_target_sends_ends_the_copy() {
     let world = World::new();
     source(&world);
     let folder = world.at("target");
@@ -134,7 +134,7 @@ fn a_flood_of_answers_does_no_harm() {
 
 /// The source puts failures into words, and the target may send any number.
 #[test]
-fn any_failure_can_be_told() {
+fn any_failure_can_be_reported() {
     let world = World::new();
     source(&world);
     for errno in [i32::MIN, -1, 9_999, i32::MAX] {

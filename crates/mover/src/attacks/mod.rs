@@ -42,7 +42,7 @@ use crate::{
     Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
 };
 
-/// The longest silence that the real end accepts. It bounds each wait of a peer too.
+/// The longest silence that the real end accepts. A peer waits no longer either.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the number of rounds of an attack.
@@ -67,7 +67,7 @@ impl Peer<'_> {
         self.say_bytes(&encode(message), body);
     }
 
-    /// Sends bytes in the place of a message. The real end may have ended the flow before.
+    /// Sends bytes instead of a message. The real end may have ended the flow before.
     fn say_bytes(&self, message: &[u8], body: &[u8]) {
         drop(self.writer.send(message, body));
     }
@@ -126,7 +126,7 @@ fn act(caller: &Caller, attack: impl FnOnce(&mut Peer<'_>)) {
     let writer = FrameWriter::new(flow.as_ref(), &taken);
     let reader = FrameReader::new(flow.receiver().expect("a receiving half"), &pulse);
     let mut peer = Peer { writer, reader, taken: &taken };
-    // Both ends begin with what they have taken.
+    // Both ends begin with an acknowledgement.
     peer.say_bytes(&[], &[]);
     attack(&mut peer);
 }

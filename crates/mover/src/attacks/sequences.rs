@@ -4,7 +4,7 @@ use super::*;
 use crate::extras::{FolderNames, NameDigest};
 use crate::select::Removal;
 
-/// A small generator of numbers, from a seed.
+/// A small pseudo-random number generator with a seed.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
 /// The lengths of files that are tried.
 const SIZES: [u64; 7] = [0, 1, 3, 1 << 20, (1 << 20) + 1, 3 << 20, u64::MAX];
 
-/// A source that keeps nothing of what it has said but the lengths of its files.
+/// A source that remembers only the lengths of the files that it has offered.
 struct Babbler {
     random: Random,
     links: Vec<Vec<u8>>,
@@ -41,7 +41,7 @@ impl Babbler {
         }
     }
 
-    /// Returns what a file is to another one, which may be there, be missing, or lie outside.
+    /// Returns how a file is linked to another one, which may exist, be missing, or lie outside.
     fn hard_link(&mut self) -> HardLink {
         let first = self.random.of(&["a", "b", "l/victim", "f"]);
         match self.random.draw() % 3 {
@@ -111,14 +111,15 @@ impl Babbler {
                 let removes = self.random.draw().is_multiple_of(2);
                 peer.say(&ToTarget::Names { number: self.number(), folders: self.names(), removes });
             }
-            // One that is asked again takes a second.
+            // A repeated question takes a second.
             13 => peer.say(&ToTarget::Room { again: false }),
             _ => peer.say(&ToTarget::Withdraw { entry: self.number() }),
         }
     }
 }
 
-/// Nothing outside is changed, and neither end panics or waits for ever. What is inside stays from one source to the next.
+/// Nothing outside is changed, and neither end panics or waits for ever. Entries inside stay from one source to the
+/// next.
 #[test]
 fn any_sequence_of_messages_does_no_harm() {
     let world = World::new();

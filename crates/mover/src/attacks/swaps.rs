@@ -1,4 +1,4 @@
-//! Another user of the host swaps folders for symbolic links while a copy runs: at each step of it, and all the time.
+//! Another user of the host swaps folders for symbolic links while a copy runs: at each step, and continuously.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::AtomicBool;

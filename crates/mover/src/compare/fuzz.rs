@@ -1,4 +1,4 @@
-//! Bytes of strangers in the place of questions and answers.
+//! Arbitrary bytes from strangers as questions and answers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The flows of a comparison. Each carries one question at a time, and none is opened again.
 //!
-//! Both ends give up after the same silence. An end that is alive is never silent for as long: it says that it lives also
-//! while it reads a file or waits for the walk, and hears the other end meanwhile.
+//! Both ends give up after the same silence. An end that is alive is never silent for as long: it sends keep-alives
+//! while it reads a file or waits for the walk, and receives at the same time.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,7 +16,7 @@ use crate::link::{BEATS, Flows, Opening, Pulse, beat_until_end, drive};
 use crate::wire::{FrameReader, FrameWriter, encode};
 use crate::{CopyProgress, Error};
 
-/// The time between two looks at what may end a comparison.
+/// The interval at which an end checks whether a comparison is over.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// All flows of a comparison.
@@ -32,7 +32,7 @@ pub(super) struct LaneFlow {
     /// Always zero: a comparison repeats no message, so it need not say which it has taken.
     taken: AtomicU64,
     pulse: Pulse,
-    /// The time between two signs of life of this end.
+    /// The interval of this end's keep-alives.
     beat: Duration,
 }
 
@@ -54,7 +54,7 @@ impl<M> Lane<'_, M> {
 }
 
 impl LaneFlow {
-    /// Lets `work` use the flow, and ends it then. A thread of its own hears the other end meanwhile, because a flow on which
+    /// Lets `work` use the flow, then ends the flow. A separate thread receives meanwhile, because a flow on which
     /// `work` cannot send must be noticed too.
     pub(super) fn carry<M: DeserializeOwned + Send>(
         &self,
@@ -85,7 +85,7 @@ impl LaneFlow {
     fn hear<M: DeserializeOwned>(&self, messages: &SyncSender<Result<M, Error>>) -> Result<(), Error> {
         let mut reader = FrameReader::new(self.flow.receiver()?, &self.pulse);
         while let Some(frame) = reader.next::<M>()? {
-            // One without a message only says that the other end lives.
+            // A frame without a message is a keep-alive.
             if let Some(message) = frame.message
                 && messages.send(Ok(message)).is_err()
             {
@@ -97,8 +97,8 @@ impl LaneFlow {
 }
 
 impl Lanes {
-    /// Opens all flows once, or accepts them. What they have otherwise than asked for changes no answer, but no question is asked
-    /// over another congestion control.
+    /// Opens all flows once, or accepts them. A setting that differs from the requested one changes no answer, except
+    /// the congestion control: with another one, no question is asked.
     pub(super) fn open(flows: Flows, progress: &CopyProgress, cancel: &CancelFlag) -> Result<Lanes, Error> {
         let Flows { count, opening, patience, give_up_after } = flows;
         let until = Instant::now() + patience;
@@ -123,8 +123,8 @@ impl Lanes {
         Ok(Lanes { flows, give_up_after })
     }
 
-    /// Waits until `is_over`. Aborts all flows after an error, after a request to cancel, and once the other end has not been
-    /// heard on one of them for too long, so that no thread waits for the other end.
+    /// Waits until `is_over`. Aborts all flows after an error, after a request to cancel, and once a flow has been
+    /// silent for too long, so that no thread waits for the other end.
     pub(super) fn watch(&self, cancel: &CancelFlag, first: &FirstError, is_over: &dyn Fn() -> bool) {
         while !is_over() {
             if cancel.is_cancelled() {

@@ -7,7 +7,7 @@ use crate::name::RelativeName;
 use crate::tree::FoundEntry;
 use crate::wire::HardLink;
 
-/// The first names of files that have more, until all of them were found.
+/// The first names of files that have several, until all their names are found.
 #[derive(Debug, Default)]
 pub(super) struct FirstNames(HashMap<Inode, FirstName>);
 

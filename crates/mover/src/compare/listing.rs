@@ -1,4 +1,4 @@
-//! Entries on their way to the controller: those that differ, and those whose copy is proven.
+//! Entries queued for the controller: those that differ, and those whose copy is proven.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const MOST_WAITING: usize = 8_192;
 /// The largest number of entries that are taken at a time, and of bytes of their names. They fit a reply.
 const MOST_TAKEN: usize = 4_096;
 const MOST_BYTES: usize = 256 << 10;
-/// The time between two looks at the end of the comparison.
+/// The interval at which a waiting thread checks whether the comparison is over.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// An entry that is listed.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_fits_a_reply_and_no_entry_is_lost() {
+    fn taken_entries_fit_a_reply_and_none_is_lost() {
         let listing = CopyListing::default();
         let long = [b'x'; 4_095];
         (0..100).for_each(|_| listing.add(entry(&long), &|| false));

@@ -21,10 +21,11 @@ pub(super) enum Question {
     Look(#[serde(deserialize_with = "offered")] Vec<OfferedEntry>),
     /// Both ends read these pieces now. Not answered: [`Question::Compare`] follows.
     Read(#[serde(deserialize_with = "few")] Vec<PieceRange>),
-    /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with
-    /// [`Answer::Compared`].
+    /// Are the pieces of the last [`Question::Read`] the same? Carries the source's digests, range by range. Answered
+    /// with [`Answer::Compared`].
     Compare(#[serde(deserialize_with = "few")] Vec<Vec<Digest>>),
-    /// What has the target alone in these folders? Answered with [`Answer::Extras`], as often as it takes.
+    /// Which entries does only the target have in these folders? Answered with [`Answer::Extras`], as often as it
+    /// takes.
     Names(#[serde(deserialize_with = "few")] Vec<FolderNames>),
 }
 

@@ -1,4 +1,4 @@
-//! What the flows of a comparison ask next: pure, without files and flows.
+//! The questions that the flows of a comparison ask next. Pure: it touches neither files nor flows.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -40,7 +40,7 @@ pub(super) struct RangeWork {
 #[derive(Debug, PartialEq)]
 pub(super) struct ComparedEntry {
     pub(super) found: FoundEntry,
-    /// How it differs, or why that is not known.
+    /// The difference, or the reason why it is not known.
     pub(super) differs: Result<BTreeSet<CopyDifference>, String>,
     /// The bytes of its content that were read.
     pub(super) read_bytes: u64,
@@ -51,9 +51,9 @@ pub(super) struct ComparedEntry {
 struct OpenFile {
     compared: ComparedEntry,
     pieces: u32,
-    /// The first piece that no flow has read or reads.
+    /// The first piece that no flow has read or is reading.
     next: u32,
-    /// The number of ranges that flows read now.
+    /// The number of ranges that flows are reading.
     under_way: u32,
 }
 
@@ -169,8 +169,8 @@ impl CompareQueue {
         }
     }
 
-    /// Takes how entries differ, by what can be seen without reading them. Returns the entries that are compared: the
-    /// content of the others is to be read.
+    /// Takes the differences of entries that are visible without reading their content. Returns the entries that are
+    /// compared: the content of the others is to be read.
     pub(super) fn seen(
         &mut self,
         found: Vec<FoundEntry>,

@@ -33,7 +33,8 @@ use crate::{CopyProgress, Error};
 const MOST_LISTED: usize = 400;
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
-/// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
+/// [`CopyProgress::listed`], and must be taken from there while the comparison runs: it waits if too many are not
+/// taken.
 ///
 /// # Errors
 /// Returns an error if a path of the source cannot be opened, if a flow breaks or falls silent, or if `cancel` is set. An
@@ -79,7 +80,7 @@ pub fn compare(
     Ok(outcome(comparing.tally.into_inner(), source))
 }
 
-/// Returns what came of a comparison.
+/// Returns the result of a comparison.
 fn outcome(tally: Tally, source: &Source) -> CopyComparison {
     let Tally { mut outcome, emptied, .. } = tally;
     let is_unbounded = source.rules.removal.is_some_and(|removal| removal.most.is_none());
@@ -89,10 +90,10 @@ fn outcome(tally: Tally, source: &Source) -> CopyComparison {
     outcome
 }
 
-/// What the threads of the source share.
+/// State that the threads of the source share.
 struct ComparingSource<'a> {
     trees: Vec<Tree>,
-    /// True to open what a copy would read, and so to say whether it could.
+    /// True to open each file that a copy would read, to find out whether it can.
     tries: bool,
     /// True if the copy compares files of the same length by content.
     by_content: bool,
@@ -107,13 +108,14 @@ struct ComparingSource<'a> {
     progress: &'a CopyProgress,
 }
 
-/// What was compared so far.
+/// The counts of what was compared so far.
 #[derive(Debug, Default)]
 struct Tally {
     outcome: CopyComparison,
     /// Bytes of content that are compared, or that need not be read.
     moved_bytes: u64,
-    /// The first tree that is an empty folder although the target has something in its place, and how much.
+    /// The first tree that is an empty folder although the target's folder is not, and the number of the target's
+    /// entries.
     emptied: Option<(usize, u64)>,
 }
 
@@ -141,7 +143,7 @@ impl QuestionLane<'_> {
 }
 
 fn unasked() -> Error {
-    Error::Protocol("it does not answer what it was asked")
+    Error::Protocol("it does not answer the question that it was asked")
 }
 
 impl ComparingSource<'_> {
@@ -243,8 +245,8 @@ impl ComparingSource<'_> {
         }
     }
 
-    /// Returns how an entry differs, or why the copy that is tried could not read the file that it would send. To open it is
-    /// enough, and changes nothing. A hard link is not read: its file fails under its first name.
+    /// Returns how an entry differs, or why the copy that is tried could not read the file that it would send. Opening
+    /// the file is enough, and changes nothing. A hard link is not read: its file fails under its first name.
     fn tried(
         &self,
         found: &FoundEntry,
@@ -258,7 +260,7 @@ impl ComparingSource<'_> {
             .then(|| self.trees[found.place.tree].read(&found.place, |_| Ok(())));
         match opened {
             Some(Err(ReadProblem::Failed(failure))) => Err(failure.words()),
-            // What has changed meanwhile is looked at anew by a copy.
+            // A copy looks again at an entry that has changed meanwhile.
             Some(Err(ReadProblem::Changed) | Ok(())) | None => Ok(differs),
         }
     }

@@ -1,4 +1,4 @@
-//! The end that has the target: it says how its entries differ, and writes nothing.
+//! The end that has the target: it reports how its entries differ, and writes nothing.
 
 mod cached;
 mod extras;
@@ -34,8 +34,8 @@ use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, Offer
 use crate::{CopyProgress, Error};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
-/// [`crate::compare`]. Whether the copy is to be synced plays no part. Of the counts, the target keeps only what its flows have
-/// otherwise than asked for.
+/// [`crate::compare`]. The option to sync has no effect. Of the counts, the target keeps only the settings of its flows
+/// that differ from the requested ones.
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be opened, if a copy that is tried could not write into it, if the
@@ -65,14 +65,14 @@ pub fn show(
     first.into_result()
 }
 
-/// What the threads of the target share.
+/// State that the threads of the target share.
 struct ComparedTarget {
     /// The target's folder; `None` if there is none.
     root: Option<Root>,
     /// The first components of the names that the source may ask about.
     names: BTreeSet<Vec<u8>>,
     check: CopyCheck,
-    /// What a copy would keep.
+    /// The metadata that a copy would keep.
     keeper: Keeper,
     rules: CopyRules,
     listing: LastListing,
@@ -96,8 +96,8 @@ impl ComparedTarget {
         Ok(ComparedTarget { root, names, check, keeper, rules, listing: LastListing::default() })
     }
 
-    /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
-    /// itself why not.
+    /// Answers the questions on one flow until it ends. The source may end it at any time: it has all answers, or
+    /// reports itself why not.
     fn answer_all(&self, flow: &LaneFlow) -> Result<(), Error> {
         let (mut own, mut buffer) = (OwnDigests::new(), PageBuffer::default());
         flow.carry::<Question>(|lane| {
@@ -145,7 +145,7 @@ impl ComparedTarget {
         let Some(root) = &self.root else { return Ok([CopyDifference::Missing].into()) };
         let mut last = LastFolder::default();
         let seen = match root.stat(&offered.name, &mut last) {
-            // Something else is in the place of a folder on the way.
+            // Something other than a folder is on the way.
             Err(error) if self.check.verifies() && is_no_folder(&error) => None,
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
@@ -165,16 +165,16 @@ impl ComparedTarget {
         }
     }
 
-    /// Returns true if what is there has its name in other letters, which are the same for the file system. Whether both forms of
-    /// a letter are, only a file tells that is made.
+    /// Returns true if the entry exists under a name in other letters, which the file system treats as the same. Only
+    /// creating a file would show whether it treats both forms of an accented letter as the same.
     fn has_other_name(&self, root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
         let Some((folder, leaf)) = name.split() else { return Ok(false) };
         let folder = last.get(folder, |folder| root.folder(folder))?;
         Ok(is_in_other_case(folder, leaf) == Some(true) && !self.listing.has(name, folder, leaf)?)
     }
 
-    /// Returns how an entry of the same kind differs. A target's folder that is there keeps what it has, because only entries
-    /// land in it.
+    /// Returns how an entry of the same kind differs. An existing folder of the target keeps its metadata, because a
+    /// copy only adds entries to it.
     fn differences(&self, root: &Root, offered: &OfferedEntry, there: &Stat, last: &mut LastFolder) -> Seen {
         let mut differs = other_content(root, offered, there);
         if offered.name == RelativeName::root() {
@@ -233,7 +233,7 @@ impl ComparedTarget {
     }
 }
 
-/// Returns of each range whether its digests are the source's.
+/// Returns for each range whether its digests are equal to the source's.
 fn compared(own: OwnDigests, theirs: &[Vec<Digest>]) -> Result<Answer, Error> {
     if own.len() != theirs.len() {
         return Err(Error::Protocol("it has digests of other pieces than it asked for"));

@@ -1,11 +1,11 @@
-//! Which pieces of a file have data, and which of them have nothing else.
+//! The pieces of a file that have data, and those of them that have no hole.
 
 use std::os::fd::AsFd;
 
 use super::{MOST_RANGES, next_data, piece_at};
 use crate::digest::PIECE;
 
-/// Where a file had data when it was looked at, as ranges of pieces: each (first, number), in order.
+/// The data of a file at the time of the look, as ranges of pieces: each (first, number), in order.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct DataMap {
     /// The pieces that have data, as at most [`MOST_RANGES`] ranges: what follows counts as data.

@@ -1,5 +1,5 @@
-//! Whether a file system holds two names to be one, of which the source has one and the target's folder lists the other. Such an
-//! entry is no extra: it is the very one that the source has. And what it has under the one is not replaced under the other.
+//! Finds whether a file system treats two names as one, where the source has one of them and the target's folder lists
+//! the other. Such an entry is no extra: it is the source's own entry. Nor does a copy replace it under the other name.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::beneath::Root;
 use crate::name::RelativeName;
 
-/// A name that is made for a moment. In the work folder of a copy, one that is left is removed as a short file.
+/// The name of a probe file. If one is left in the work folder of a copy, it is removed like a short file.
 const COMPOSED: &[u8] = ".landspeed-\u{e9}.short".as_bytes();
 /// The same name with the accent as a character of its own, as macOS writes it.
 const DECOMPOSED: &[u8] = ".landspeed-e\u{301}.short".as_bytes();
@@ -19,12 +19,11 @@ const DECOMPOSED: &[u8] = ".landspeed-e\u{301}.short".as_bytes();
 /// Held while that name is there: messages about one folder may come on two flows.
 static MADE: Mutex<()> = Mutex::new(());
 
-/// Returns true if the folder holds names to be the same in letters of the other case. Some file systems know letters of ASCII
-/// alone.
+/// Returns true if the folder ignores the case of letters in names. Some file systems know letters of ASCII alone.
 pub(super) fn ignores_case<'a>(base: &Root, names: impl Iterator<Item = &'a RelativeName> + Clone) -> bool {
     [with_other_ascii, with_other_letters].into_iter().any(|with_other| {
         let mut pairs = names.clone().map(|name| (name.as_bytes(), with_other(name.as_bytes())));
-        // The first name that has letters tells.
+        // The first name that has letters shows it.
         let is_one = pairs
             .find_map(|(name, other)| if other == name { None } else { is_one(base.as_fd(), name, &other) });
         is_one.unwrap_or(false)
@@ -41,8 +40,8 @@ pub(crate) fn is_in_other_case(folder: BorrowedFd<'_>, name: &[u8]) -> Option<bo
     })
 }
 
-/// Returns true if the folder holds names to be the same whether an accent is a character of its own or not, as ZFS and HFS+ can.
-/// No entry need have a name that tells, so one is made.
+/// Returns true if the folder treats composed and decomposed accents as the same (Unicode normalisation), as ZFS and
+/// HFS+ can. No existing entry need have such a name, so the function creates a probe file.
 ///
 /// # Errors
 /// Returns an error if none can be made.
@@ -53,7 +52,7 @@ pub(crate) fn ignores_form(base: BorrowedFd<'_>) -> io::Result<bool> {
     let is_one = is_one(base, COMPOSED, DECOMPOSED);
     match made {
         Ok(_) => rustix::fs::unlinkat(base, COMPOSED, AtFlags::empty())?,
-        // One that is there tells too.
+        // An existing file shows it too.
         Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }

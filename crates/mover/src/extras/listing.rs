@@ -1,4 +1,4 @@
-//! The source's end: what its folders have.
+//! The source's end: lists the entries of its folders.
 
 use std::io;
 
@@ -14,8 +14,8 @@ pub(crate) trait NameTaker {
     /// Takes what folders have, as much as fits a message.
     fn take(&mut self, folders: Vec<FolderNames>) -> bool;
 
-    /// Takes the tree of this number, which is an empty folder, apart from all others: all that the target has in its place is
-    /// an extra.
+    /// Takes the tree with this number, which is an empty folder, separately: all entries that the target has in its
+    /// place are extras.
     fn take_empty(&mut self, _tree: usize, folder: Vec<FolderNames>) -> bool {
         self.take(folder)
     }
@@ -23,9 +23,9 @@ pub(crate) trait NameTaker {
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool;
 }
 
-/// Hands over what the folders of the trees have. A folder has all its names: also those of entries that are left alone, or
-/// that are not copied. Those that are left alone are not walked. A folder that cannot be read is left out, so that its
-/// extras stay.
+/// Hands over the names in the folders of the trees. A folder's list has all names, also those of entries that are
+/// ignored or not copied. Ignored folders are not walked. A folder that cannot be read is left out, so that its extras
+/// stay.
 pub(crate) fn list_names(trees: &[Tree], taker: &mut dyn NameTaker) {
     let mut listing = Listing { trees, taker, folders: Vec::new(), names: 0, goes_on: true };
     for tree in trees {
@@ -38,7 +38,7 @@ pub(crate) fn list_names(trees: &[Tree], taker: &mut dyn NameTaker) {
 struct Listing<'a> {
     trees: &'a [Tree],
     taker: &'a mut dyn NameTaker,
-    /// What was not yet handed over.
+    /// Names that were not yet handed over.
     folders: Vec<FolderNames>,
     /// The number of names in it.
     names: usize,
@@ -146,7 +146,7 @@ mod tests {
         Tree { number, root, start, target, keeping, ignore: Arc::default(), only: None, walkers: 4 }
     }
 
-    /// Otherwise all that the target has would be what only the target has.
+    /// Otherwise every entry of the target would be an extra.
     #[test]
     fn a_source_folder_that_was_removed_is_no_empty_one() {
         let all = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Entries that only the target has: a copy can remove them, and a dry run lists them.
 //!
-//! The source names what each of its folders has, by digests: 16 bytes a name, whatever its length. The target reads its own
-//! folder once for a message, and takes what has none of these digests for an extra. A folder with very many entries is sent
-//! in parts, each with all digests of a range, so that no end has to keep anything between two messages. Two names with one
-//! digest would only keep an entry that is an extra.
+//! The source names what each of its folders has, by digests: 16 bytes a name, whatever its length. The target reads
+//! its own folder once for a message, and takes what has none of these digests for an extra. A folder with very many
+//! entries is sent in parts, each with all digests of a range, so that no end has to keep anything between two
+//! messages. If two names had one digest, an extra would stay: nothing else could happen.
 
 mod forms;
 mod listing;
@@ -38,7 +38,7 @@ impl NameDigest {
     }
 }
 
-/// What a folder of the source has: all names whose digests are in a range.
+/// The names in a folder of the source whose digests are in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FolderNames {
     /// The folder's name at the target.
@@ -83,21 +83,22 @@ impl FolderNames {
         self.names.sort_unstable();
     }
 
-    /// Returns true if the source has not got a name that this part would tell. The digests are in order.
+    /// Returns true if this part's range covers the name, and the source does not have it. The digests are in order.
     fn lacks(&self, name: &[u8]) -> bool {
         let digest = NameDigest::of(name);
-        let is_told = self.from <= digest && self.below.is_none_or(|below| digest < below);
-        is_told && self.names.binary_search(&digest).is_err()
+        let is_covered = self.from <= digest && self.below.is_none_or(|below| digest < below);
+        is_covered && self.names.binary_search(&digest).is_err()
     }
 }
 
-/// Returns true if a message may have so much.
+/// Returns true if a message may hold these folders.
 pub(crate) fn is_bounded(folders: &[FolderNames]) -> bool {
     let names: usize = folders.iter().map(|folder| folder.names.len()).sum();
     folders.len() <= MOST_FOLDERS && names <= MOST_NAMES
 }
 
-/// Returns why an empty folder of the source keeps all extras. `extras` of them are in its place, `all` there are.
+/// Returns the reason why an empty folder of the source keeps all extras. `extras` of them are in its place; `all` is
+/// their total number.
 pub(crate) fn empty_source_words(folder: &Path, extras: u64, all: u64) -> String {
     format!(
         "{} is empty, and {extras} of the target's entries would go: mount what belongs there, or allow it with --max-delete {all}",
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_tell_each_name_once() {
+    fn parts_list_each_name_once() {
         for count in [0, 1, 5, MOST_NAMES as u32, MOST_NAMES as u32 + 1, 100_000] {
             let parts = parts(count);
             assert_eq!(parts.len(), (count as usize).div_ceil(MOST_NAMES).max(1), "{count}");
@@ -124,7 +125,7 @@ mod tests {
             for n in (0..count).step_by(997).chain(count.checked_sub(1)) {
                 assert_eq!(lacking(n), 0, "{n} of {count}");
             }
-            // What the source has not got is missing in one part alone.
+            // A name that the source lacks is missing in one part alone.
             assert!((count..count + 100).all(|n| lacking(n) == 1), "{count}");
         }
     }

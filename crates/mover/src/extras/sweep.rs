@@ -25,11 +25,11 @@ pub(crate) struct Sweeper<'a> {
     pub(crate) root: &'a Root,
     /// The first components of the names that the source may use.
     pub(crate) names: &'a BTreeSet<Vec<u8>>,
-    /// What is left alone.
+    /// The entries that are ignored.
     pub(crate) ignore: &'a IgnoreRules,
     /// True to remove nothing.
     pub(crate) only_looks: bool,
-    /// True if nothing may be made either.
+    /// True if nothing may be created either.
     pub(crate) is_dry_run: bool,
 }
 
@@ -60,7 +60,7 @@ impl Sweeper<'_> {
             return Err(Failure::plain(Operation::Name));
         }
         let base = match self.root.below(&folder.folder) {
-            // A dry run finds folders missing that a copy would make.
+            // In a dry run, a folder may be missing that a copy would create.
             Err(error) if self.only_looks && error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
@@ -90,7 +90,7 @@ impl Sweeper<'_> {
         };
         let extras: Vec<Entry> = entries.into_iter().filter(is_extra).collect();
         match !extras.is_empty() && (has_one_case || self.has_one_form(base, &extras)?) {
-            // The entry could be the very one that the source has under a name in other letters.
+            // The entry could be the source's own, under a name in other letters.
             true => Err(Failure::plain(Operation::RemoveWithoutCase)),
             false => Ok(extras),
         }
@@ -117,14 +117,14 @@ impl Sweeper<'_> {
             || self.ignore.ignores(&self.below_source(&name), kind == FileType::Directory)
     }
 
-    /// Returns true if a folder is left alone, or lies in one that is: no honest source tells what it has.
+    /// Returns true if a folder is ignored, or lies in an ignored one: no honest source lists its entries.
     fn is_left_alone(&self, folder: &RelativeName) -> bool {
         self.below_source(folder)
             .upwards()
             .any(|name| name != RelativeName::root() && self.ignore.ignores(&name, true))
     }
 
-    /// Returns the name below the source folder, about which rules are, of a name below the target's.
+    /// Converts a name below the target's folder to the name below the source folder, to which the rules apply.
     fn below_source(&self, name: &RelativeName) -> RelativeName {
         match self.names.contains(&b""[..]) {
             true => name.clone(),
@@ -150,7 +150,7 @@ struct ExtraRemoval<'a, 'b> {
 
 /// A step of a removal.
 enum Step {
-    /// Remove an entry, of a folder first what is in it.
+    /// Remove an entry. The content of a folder comes first.
     Enter(Entry),
     /// Remove a folder that is empty now.
     Leave(RelativeName),
@@ -176,7 +176,8 @@ impl ExtraRemoval<'_, '_> {
         }
     }
 
-    /// Returns the entries of an extra folder. In one of another copy that runs now is what that one has received.
+    /// Returns the entries of an extra folder. Returns EBUSY for the work folder of another running copy, which holds
+    /// the data that it has received.
     fn entries(&self, inner: &RelativeName) -> Result<Vec<Entry>, Failure> {
         match is_held(self.base, inner) {
             true => Err(Failure::of(Operation::Remove, &Errno::BUSY.into())),

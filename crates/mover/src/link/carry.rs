@@ -1,4 +1,4 @@
-//! What happens on one flow of a link.
+//! Carries messages on one flow of a link.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) trait End: Sync {
     /// A message of the other end.
     type Heard: DeserializeOwned;
 
-    /// Sends the messages of a link from [`OpenFlow::next`] on, until the flow is broken or nothing is left to say.
+    /// Sends the messages of a link from [`OpenFlow::next`] on, until the flow breaks or no message is left.
     fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error>;
 
     /// Takes a message of the other end. Returns false if it is the last one.
@@ -37,7 +37,7 @@ pub(crate) trait End: Sync {
     /// Ends the copy because of an error.
     fn end(&self);
 
-    /// Returns true if nothing is to be said any more, at the end or after an error.
+    /// Returns true if no message is to be sent any more, at the end or after an error.
     fn is_over(&self) -> bool;
 
     /// Returns true if this end has done all that it has to do, although the other end may not know.
@@ -50,8 +50,8 @@ pub(crate) trait End: Sync {
     fn stages(&self) -> &Arc<StageTotals>;
 }
 
-/// Carries messages over a flow, and says that this end lives each `beat`. Returns an error once the flow is broken, or if the
-/// copy cannot go on. Returns `Ok` after the last message.
+/// Carries messages over a flow, and sends a keep-alive each `beat`. Returns an error once the flow is broken, or if
+/// the copy cannot continue. Returns `Ok` after the last message.
 pub(super) fn carry<E: End>(
     link: &Arc<Link<E::Kept>>,
     flow: &dyn Flow,
@@ -91,7 +91,7 @@ fn taken<M: DeserializeOwned>(reader: &mut FrameReader<'_>) -> Result<u64, Error
     let frame = reader.next::<M>()?.ok_or_else(ended)?;
     match frame.message {
         None => Ok(frame.taken),
-        Some(_) => Err(Error::Protocol("it does not say first what it has taken")),
+        Some(_) => Err(Error::Protocol("its first frame does not acknowledge messages")),
     }
 }
 
@@ -119,7 +119,7 @@ fn hear<E: End>(
         unsaid += 1;
         if unsaid == SAY_AFTER {
             unsaid = 0;
-            // If the channel is full, it is about to be said.
+            // If the channel is full, an acknowledgement is about to be sent.
             let _ = say.try_send(());
         }
     }
@@ -129,12 +129,12 @@ fn ended() -> Error {
     Error::Flow(ErrorKind::UnexpectedEof.into())
 }
 
-/// Says that this end lives, and what it has taken, each `beat` and when asked. The thread that sends cannot do it, because it
+/// Sends keep-alives with acknowledgements, each `beat` and when asked. The thread that sends cannot do it, because it
 /// may wait for a disk.
 pub(crate) fn beat_until_end(writer: &FrameWriter<'_>, beat: Duration, asked: &Receiver<()>) {
     loop {
         match asked.recv_timeout(beat) {
-            // Of a flow that is broken, the thread that hears says so.
+            // If the flow is broken, the receiving thread reports it.
             Ok(()) | Err(RecvTimeoutError::Timeout) => drop(writer.beat()),
             Err(RecvTimeoutError::Disconnected) => return,
         }

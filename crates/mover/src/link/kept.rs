@@ -1,4 +1,4 @@
-//! Messages that were sent, and may have to be sent again.
+//! Messages that were sent, and may have to be retransmitted.
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,7 @@ mod tests {
         assert!(kept.forget(2) && kept.forget(2));
         assert_eq!([0, 2, 3].map(|number| since(&kept, number)), ["c", "c", ""]);
         assert_eq!(kept.weight(), 2);
-        // An end that says less than before, or more than there is, is not believed.
+        // An acknowledgement of fewer messages than before, or of more than were sent, is refused.
         assert!(!kept.forget(1) && !kept.forget(4) && !kept.forget(u64::MAX));
         kept.push("d", 1);
         assert_eq!((since(&kept, 3).as_str(), kept.weight()), ("d", 3));

@@ -12,9 +12,9 @@ use super::{Caller, FIRST_OTHER, Flows, Link, Opening, OtherFlows};
 use crate::Error;
 use crate::first_error::FirstError;
 
-/// The time between two looks at what may end a copy, as long as nothing happens.
+/// The interval at which an end checks whether a copy is over, as long as nothing happens.
 const LOOK: Duration = Duration::from_millis(100);
-/// The time between two looks where the transport of a flow runs in this program, and once a copy ends.
+/// The same interval where the transport of a flow runs in user space, and once a copy ends.
 const BRIEF_LOOK: Duration = Duration::from_millis(10);
 /// The longest wait for a flow of the other end before the next look at what may end the wait.
 const WAIT: Duration = Duration::from_millis(50);
@@ -22,12 +22,12 @@ const WAIT: Duration = Duration::from_millis(50);
 const AGAIN: Duration = Duration::from_millis(250);
 /// The longest time for one attempt to open a flow again. A SYN that was lost is sent again after 1 s, 3 s and 7 s.
 const ATTEMPT: Duration = Duration::from_secs(10);
-/// The least time from one attempt to the next to open a flow without which the copy has begun. Something on the way may refuse it
-/// for as long as the copy goes on.
+/// The least time from one attempt to the next to open a flow without which the copy has begun. A middlebox may refuse
+/// it for the whole copy.
 const LATER: Duration = Duration::from_secs(2);
-/// The silence after which a flow of another transport counts as broken: its link goes on over the copy's own.
+/// The silence after which a flow of another transport counts as broken: its link continues over the copy's own.
 const OTHER_PATIENCE: Duration = Duration::from_secs(10);
-/// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
+/// The number of keep-alives that an end sends in the time after which the other one counts the flow as broken.
 pub(crate) const BEATS: u32 = 4;
 
 /// What opens the flows of a link; `None` if the other end does it.
@@ -46,7 +46,7 @@ pub(crate) struct Links<T> {
     patience: Duration,
     give_up_after: Duration,
     begun: Instant,
-    /// Raised once no flow is to be opened any more.
+    /// Raised once no further flow is to be opened.
     stop: CancelFlag,
     first: FirstError,
     /// The threads that tend the links.
@@ -178,7 +178,7 @@ impl<T: Clone + Send> Links<T> {
                 Some(caller) if is_other || link.number < steering.opened() => {
                     self.call(link, caller, at_first)?
                 }
-                // This end opens it later, or the other one does it.
+                // This end opens it later, or the other end does.
                 _ => link.wait_for_flow(WAIT),
             };
             if let Some(flow) = opened {
@@ -236,7 +236,7 @@ impl<T: Clone + Send> Links<T> {
         }
     }
 
-    /// Gives a flow of the other end to its link. A number of no link is not one of an honest end.
+    /// Gives a flow of the other end to its link. An honest end sends only the numbers of links.
     fn give(&self, flow: Box<dyn Flow>) {
         let link = self.each().find(|link| link.number == flow.number());
         if let Some(link) = link {

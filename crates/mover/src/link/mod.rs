@@ -1,24 +1,25 @@
-//! Links: what the ends of a copy say to each other, each message once and in order, over flows that may break
+//! Links: deliver each message between the ends of a copy once and in order, over flows that may break
 //! (docs/decisions/0075-copy.md).
 //!
 //! | module | content |
 //! |---|---|
 //! | `links` | the links of a copy: opens their flows, again and again, and gives up |
-//! | `opening` | how this end gets flows |
-//! | `carry` | what happens on one flow, from its first byte to its last |
-//! | `outbox` | what this end says, for the thread that sends it |
-//! | `kept` | messages that may have to be sent again |
-//! | `pulse` | when the other end was heard last |
+//! | `opening` | opens or accepts flows |
+//! | `carry` | carries messages on one flow, from its first byte to its last |
+//! | `outbox` | this end's messages, for the thread that sends them |
+//! | `kept` | messages that may have to be retransmitted |
+//! | `pulse` | the time since the other end was heard |
 //! | `watched` | wakes the thread that watches over the links |
 //!
-//! A copy has as many links as flows. The messages of a link have numbers in each direction, which are not sent: both ends
-//! count. Each frame says how many messages its sender has taken, so that the other end forgets these. After a link's
-//! flow has broken, the end that opened it opens another one with the same number. The first frame in each direction says
-//! what was taken, and the messages after that follow. An end takes the messages of a new flow only once it has ended its
-//! work on the old one. So each message is taken once, on whatever flow it comes.
+//! A copy has as many links as flows. The messages of a link have numbers in each direction, which are not sent: both
+//! ends count. Each frame says how many messages its sender has taken, so that the other end forgets these. After a
+//! link's flow has broken, the end that opened it opens another one with the same number. The first frame in each
+//! direction acknowledges the messages that were taken, and the later ones follow. An end takes the messages of a new
+//! flow only once it has ended its work on the old one. So each message is taken once, on whatever flow it comes.
 //!
-//! Further links may begin with a flow of another transport while the copy goes on
-//! (docs/decisions/0111-udt-as-a-candidate-of-a-copy.md). What breaks there goes on over the copy's own transport.
+//! Further links may begin with a flow of another transport while the copy runs
+//! (docs/decisions/0111-udt-as-a-candidate-of-a-copy.md). A link whose flow breaks continues over the copy's own
+//! transport.
 
 mod carry;
 mod kept;
@@ -87,7 +88,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Puts a flow that the other end has opened into the place of the one that is there.
+    /// Replaces the current flow by one that the other end has opened.
     fn put(&self, flow: Box<dyn Flow>) {
         let mut place = self.place.lock();
         if let Some(current) = &place.current {
@@ -136,8 +137,8 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Lets the flows go on whose transport runs in this program: both threads of the link may be busy elsewhere, and one that
-    /// is to carry the messages next has none yet.
+    /// Drives the flows whose transport runs in user space: both threads of the link may be busy elsewhere, and a flow
+    /// that is to carry the messages next has no thread yet.
     fn drive(&self) {
         let place = self.place.lock();
         if let Some(next) = place.next.as_deref() {
@@ -150,7 +151,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Returns true if the transport of a flow runs in this program.
+    /// Returns true if the transport of a flow runs in user space.
     fn runs_in_calls(&self) -> bool {
         let place = self.place.lock();
         place.next.as_deref().is_some_and(|flow| flow.runs_in_calls())
@@ -167,7 +168,7 @@ impl<T: Clone> Link<T> {
     }
 }
 
-/// Lets a flow go on whose transport runs in this program. The kernel does that for others.
+/// Drives a flow whose transport runs in user space. The kernel does that for others.
 pub(crate) fn drive(flow: &dyn Flow) {
     if flow.runs_in_calls() {
         // An error shows where the flow is used.

@@ -1,4 +1,4 @@
-//! How an end gets the flows of a copy.
+//! Opens or accepts the flows of a copy.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ pub struct Flows {
 /// The number of the first link that begins with a flow of another transport. A copy has fewer flows.
 pub(crate) const FIRST_OTHER: u32 = 1 << 16;
 
-/// Flows of another transport beside those of a copy that goes on. Each is of a link of its own. One that does not
-/// open or that breaks leaves its place to a flow of the copy's own transport.
+/// Flows of another transport beside those of a running copy. Each has a link of its own. A flow of the copy's own
+/// transport replaces one that does not open or that breaks.
 pub struct OtherFlows {
     /// The name of the transport, as settings of a copy have it.
     pub transport: String,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for OtherFlows {
     }
 }
 
-/// How an end gets flows, the first time and again.
+/// The way in which an end gets flows, the first time and again.
 pub enum Opening {
     /// This end opens them.
     Connect(Caller),
@@ -49,7 +49,7 @@ pub enum Opening {
     Accept(Box<dyn Listener>),
 }
 
-/// What an end needs to open flows.
+/// The parameters for opening flows.
 pub struct Caller {
     /// Their transport.
     pub transport: &'static dyn Transport,

@@ -1,4 +1,4 @@
-//! What this end says on a link.
+//! The messages of this end on a link.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::Error;
 
 /// The longest time for which a message waits that need not be sent at once.
 const SOON: Duration = Duration::from_millis(20);
-/// The longest sleep of a thread that has had nothing to send for [`SOON`]. Whatever it is to see wakes it before.
+/// The longest sleep of a thread that has had nothing to send for [`SOON`]. Any event that it has to see wakes it
+/// earlier.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The messages of this end, for the thread that sends them.
@@ -81,7 +82,7 @@ impl<T: Clone> Outbox<T> {
     pub(super) fn forget(&self, taken: u64) -> Result<(), Error> {
         match self.kept.lock().forget(taken) {
             true => Ok(()),
-            false => Err(Error::Protocol("it has taken messages that it was not sent, or forgets some")),
+            false => Err(Error::Protocol("it acknowledges messages that were not sent, or forgets some")),
         }
     }
 
@@ -113,16 +114,16 @@ mod tests {
             looks.fetch_add(1, Ordering::SeqCst);
             is_broken.load(Ordering::SeqCst) || begun.elapsed() > LONGEST
         };
-        let (tell, told) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         thread::scope(|scope| {
-            scope.spawn(move || tell.send(outbox.wait(0, 9, &look)));
+            scope.spawn(move || sender.send(outbox.wait(0, 9, &look)));
             while looks.load(Ordering::SeqCst) < 2 && begun.elapsed() < LATE {
                 thread::sleep(SOON);
             }
             thread::sleep(5 * SOON);
             assert_eq!(looks.load(Ordering::SeqCst), 2, "it looks no more");
             act(outbox, is_broken);
-            told.recv_timeout(LATE)
+            receiver.recv_timeout(LATE)
         })
     }
 

@@ -1,4 +1,4 @@
-//! When the other end was heard last.
+//! The time at which the other end was heard last.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ impl Pulse {
         self.last_ms.store(now, Ordering::Relaxed);
     }
 
-    /// Calls `wait`, which waits for bytes of the other end. Only meanwhile can the other end be silent: this end may have
-    /// been busy before.
+    /// Calls `wait`, which waits for bytes of the other end. Only time in `wait` counts as silence of the other end:
+    /// this end may have been busy before.
     pub(crate) fn listen<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.touch();
         self.is_listening.store(true, Ordering::Release);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_silent_only_while_it_is_listened_to() {
+    fn an_end_is_silent_only_while_the_other_one_listens() {
         let pulse = Pulse::new();
         let pause = Duration::from_millis(20);
         std::thread::sleep(pause);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_before_the_wait_is_looked_at_too() {
+    fn an_event_before_the_wait_ends_it_at_once() {
         let watched = WatchedThreads::default();
         let _work = watched.begin();
         watched.wake();

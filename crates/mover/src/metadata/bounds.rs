@@ -1,5 +1,5 @@
-//! How many attributes an entry may have. A stranger could send more than the kernel holds, and each takes far more in memory than
-//! in a message.
+//! The limits of an entry's attributes. A stranger could send more than the kernel holds, and each takes far more
+//! memory than bytes of a message.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +13,8 @@ pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) const MOST_OF_ENTRY: usize = 1 << 20;
 /// An offer gets no further entry once its attributes have as many bytes. With those of its last entry they fit a message.
 pub(crate) const MOST_OF_OFFER: usize = 256 << 10;
-/// What an attribute takes beside its name and its value: their lengths in a message, and more in memory. A source could send
-/// many empty ones.
+/// The overhead of an attribute beside its name and its value: their lengths in a message, and more in memory. A source
+/// could send many empty ones.
 const BESIDE: usize = 64;
 /// The longest value and the longest list of names that the kernel gives (XATTR_SIZE_MAX, XATTR_LIST_MAX).
 pub(super) const LONGEST: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! Which modes new files get just as they are asked for. A file with such a mode needs no further call to set it.
+//! The modes that new files get exactly as requested. A file with such a mode needs no further call to set it.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 
 use super::MODE_BITS;
 
-/// What came of the modes with which files were created. Beside the mode, it depends on the user's umask, which this process does not
-/// change, on a default ACL, which the folder for new files does not have, and on the file system, which is one for that folder: some
-/// have modes of their own (vfat). So what holds for one file holds for all of the same mode.
+/// Whether files got the mode with which they were created, by mode. Besides the mode, this depends on the user's
+/// umask, which this process does not change, on a default ACL, which the folder for new files does not have, and on
+/// the file system, which is one for that folder: some have modes of their own (vfat). So what holds for one file holds
+/// for all of the same mode.
 #[derive(Debug, Default)]
 pub(super) struct CreatedModes(Mutex<BTreeMap<u32, bool>>);
 

@@ -1,4 +1,4 @@
-//! What one end keeps of entries: by what the user asked for, and by what this process may do.
+//! The metadata that one end keeps of entries: those that the user asked for, and that this process may set.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,7 +19,7 @@ use crate::wire::{EntryKind, OfferedEntry};
 /// Owner and group of an entry.
 type Owner = (u32, u32);
 
-/// What the target keeps, and what was lost of it so far.
+/// The metadata that the target keeps, and those that were lost so far.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     keeping: CopyKeeping,
@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
     pub(crate) room: AttributeRoom,
 }
 
-/// What an entry has before its metadata are set.
+/// The metadata of an entry before the kept ones are set.
 struct Before {
     owner: Owner,
     /// Its special bits, which stay where the owner is not kept.
@@ -70,7 +70,7 @@ impl Keeper {
         self.is_root && self.keeping.devices
     }
 
-    /// Returns true if an entry's time says which content it has, and is kept.
+    /// Returns true if an entry's time identifies its content, and is kept.
     pub(crate) fn keeps_times(&self) -> bool {
         self.keeping.has(CopyKept::Times)
     }
@@ -132,7 +132,7 @@ impl Keeper {
         attributes.iter().filter(move |(name, _)| kind(name) == Some(wanted) && self.keeps(name))
     }
 
-    /// Returns in what an entry of the target differs that is kept. `there` and `attributes` are what it has.
+    /// Returns the kept metadata in which an entry of the target differs. `there` and `attributes` are the target's.
     pub(crate) fn differences(
         &self,
         offered: &OfferedEntry,
@@ -167,10 +167,10 @@ impl Keeper {
         self.keeps_owner() && owner(offered) != (there.st_uid, there.st_gid)
     }
 
-    /// Returns true if a file that seems to be there is to be sent all the same. One that would get set-ID bits, or that belongs to
-    /// another user and would get capabilities: its content may be that user's, also where an earlier copy has changed the owner.
-    /// And one with further names that would get another owner or mode: they may be outside of the target, where another user has
-    /// found a file to link to.
+    /// Returns true if a file that seems unchanged is to be sent anyway. First, a file that would get set-ID bits, or
+    /// that belongs to another user and would get capabilities: its content may be that user's, even where an earlier
+    /// copy has changed the owner. Second, a file with further names that would get another owner or mode: these names
+    /// may be outside of the target, where another user has linked the file.
     pub(crate) fn is_to_be_new(&self, offered: &OfferedEntry, there: &Stat) -> bool {
         let has_other_owner = self.has_other_owner(offered, there);
         let set_id = if self.keeping.has(CopyKept::Mode) { offered.mode & 0o6000 } else { 0 };
@@ -182,8 +182,8 @@ impl Keeper {
             || (is_further && self.has_other_mode(offered, there))
     }
 
-    /// Sets what is kept of an entry that this process has just made, and that nothing was inherited by. Costs no call for what it
-    /// has already.
+    /// Sets the kept metadata of an entry that this process has just created, and that has inherited none. Metadata
+    /// that are right already cost no call.
     pub(crate) fn set_new(&self, place: &Place<'_>, offered: &OfferedEntry) {
         self.set(place, offered, &self.new_entry(false));
     }
@@ -215,7 +215,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.
+    /// Removes the metadata that an earlier copy has set on an incomplete file: this copy may keep fewer, and would
+    /// leave them.
     pub(crate) fn shed_old(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
         if (there.st_uid, there.st_gid) != self.own {
             // A file system that gives one owner to all entries refuses, and has refused the other copy.

@@ -1,5 +1,5 @@
-//! How exactly the target's file system keeps times. It takes a time that it cannot keep without a word: vfat has every second
-//! second, others have whole seconds, or no time before 1970 or after 2038.
+//! The precision with which the target's file system keeps times. It silently changes a time that it cannot keep:
+//! vfat has steps of two seconds, others have whole seconds, or no time before 1970 or after 2038.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ const ORDINARY: Range<i64> = 347_155_200..2_145_916_800;
 /// The nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// What is known of the steps of time.
+/// The finest step of time that the file system is known to keep, in nanoseconds.
 #[derive(Debug)]
 pub(super) struct KeptTimes(AtomicU64);
 
@@ -67,7 +67,7 @@ mod tests {
             );
             times.have(all[known]);
         }
-        // What is known of ordinary times says nothing of others, nor they of it.
+        // Knowledge about ordinary times does not apply to others, nor the reverse.
         for odd in [at(-1, 0), at(0, 0), at(3_000_000_000, 0), at(i64::MIN, u32::MAX)] {
             assert!(!times.are_sure(odd));
             let none = KeptTimes::default();

@@ -1,4 +1,4 @@
-//! What the target did not take of entries that it has otherwise. The text for people is made at the source.
+//! Metadata that the target could not keep. The source makes the text for people.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::RelativeName;
 
-/// What the target did not take, of one kind.
+/// The losses of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LostKind {
     kind: CopyKept,
@@ -23,7 +23,7 @@ pub(crate) struct LostKind {
 
 impl LostKind {
     /// Returns the loss as it is reported.
-    pub(crate) fn told(&self) -> CopyLoss {
+    pub(crate) fn reported(&self) -> CopyLoss {
         let why = match (self.kind, self.errno) {
             (CopyKept::Times, libc::ERANGE) => "the file system keeps another time in its place".to_owned(),
             (_, errno) => std::io::Error::from_raw_os_error(errno).to_string(),

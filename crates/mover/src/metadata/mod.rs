@@ -1,15 +1,15 @@
-//! What a copy keeps of an entry beside its name and its content (docs/decisions/0078-what-a-copy-keeps.md).
+//! The metadata that a copy keeps of an entry (docs/decisions/0078-what-a-copy-keeps.md).
 //!
 //! | module | content |
 //! |---|---|
 //! | `attributes` | extended attributes, and ACLs, which are among them |
-//! | `bounds` | how many attributes an entry may have |
+//! | `bounds` | the limits of an entry's attributes |
 //! | `place` | an entry whose metadata are read and set: an open one, or one in an open folder |
 //! | `keeper` | what this end keeps, how an entry differs in it, and how it is set |
 //! | `list_call` | the names of the attributes of an entry in an open folder |
-//! | `created` | which modes new files get just as they are asked for |
-//! | `kept_times` | how exactly times are kept |
-//! | `losses` | what the target did not take |
+//! | `created` | the modes that new files get exactly as requested |
+//! | `kept_times` | the precision of times |
+//! | `losses` | the metadata that the target could not keep |
 //! | `room` | the memory for attributes of entries under way |
 
 mod attributes;
@@ -42,7 +42,7 @@ pub(crate) use room::{AttributeRoom, HeldRoom};
 pub(crate) const SPECIAL_BITS: u32 = 0o7000;
 /// All bits of a mode that a copy knows.
 pub(crate) const MODE_BITS: u32 = 0o7777;
-/// The operation of which [`check`] tells.
+/// The operation in the error of [`check`].
 pub(crate) const LOOK: &str = "reach extended attributes by it";
 /// The folder by which the attributes of an entry are reached that is not open.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -100,13 +100,13 @@ pub(crate) fn check() -> Result<(), Error> {
     path.metadata().map(drop).map_err(Error::at(path, LOOK))
 }
 
-/// Takes from a folder that this process has just made what it has inherited from the one above: ACLs, and the group with its
-/// bit. A descriptor that only names the folder is enough.
+/// Removes the inherited metadata of a folder that this process has just created: ACLs, and the group with its bit. A
+/// descriptor that only names the folder is enough.
 pub(crate) fn shed_inherited(folder: BorrowedFd<'_>) -> io::Result<()> {
     let (place, made) = (Place::named(folder, b"."), rustix::fs::fstat(folder)?);
     let (group, has_bit) = (rustix::process::getegid().as_raw(), made.st_mode & 0o2000 != 0);
     if has_bit || made.st_gid != group {
-        // A file system that gives one owner to all entries refuses. What is kept of the owner is set later.
+        // A file system that gives one owner to all entries refuses. The kept owner is set later.
         let _ = place.set_owner(None, Some(group));
     }
     let lists = attributes::inherited(&place)?;

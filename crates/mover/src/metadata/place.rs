@@ -81,7 +81,7 @@ impl<'a> Place<'a> {
             Place::Named { folder, leaf } => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let entry = rustix::fs::openat(folder, *leaf, flags, Mode::empty())?;
-                // What the entry leads to is not followed further.
+                // A symbolic link is not followed further.
                 rustix::fs::chmod(format!("{DESCRIPTORS}/{}", entry.as_raw_fd()), mode)
             }
         }

@@ -102,7 +102,7 @@ fn attributes_are_read_of_an_open_entry_and_by_name_and_links_are_not_followed()
     assert!(read(&Place::named(folder.as_fd(), b"none"), |_| true).is_err());
 }
 
-/// A source that says of one entry, on two flows at once, that it is a FIFO and a link, sets no mode outside of the target.
+/// A source that offers one entry as a FIFO and as a link, on two flows at once, sets no mode outside of the target.
 #[test]
 fn a_mode_is_not_set_through_a_link() {
     let all = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn a_mode_is_not_set_through_a_link() {
 
 /// A change of the owner takes set-ID bits and capabilities away, so they come after it.
 #[test]
-fn an_owner_is_set_before_what_it_takes_away() {
+fn an_owner_is_set_before_set_id_bits_and_capabilities() {
     if !is_root() {
         return;
     }
@@ -141,9 +141,9 @@ fn an_owner_is_set_before_what_it_takes_away() {
     keeper.set_new(&Place::Open(file.as_fd()), &offered);
     let seen = file.metadata().unwrap();
     assert_eq!((seen.uid(), seen.gid(), seen.mtime()), (1234, 1235, 5));
-    let lost: BTreeSet<CopyLossKind> = keeper.lost().iter().map(|lost| lost.told().kind).collect();
+    let lost: BTreeSet<CopyLossKind> = keeper.lost().iter().map(|lost| lost.reported().kind).collect();
     if !lost.is_empty() {
-        // The file system lacks some. What it takes is set all the same.
+        // The file system lacks some. What it takes is set anyway.
         return assert!(
             lost.is_subset(&BTreeSet::from([CopyLossKind::Xattrs, CopyLossKind::Acls])),
             "{lost:?}"
@@ -172,7 +172,7 @@ fn set_id_bits_and_the_owner_go_together() {
 }
 
 #[test]
-fn what_the_source_lacks_is_removed_and_what_is_not_kept_stays() {
+fn attributes_that_the_source_lacks_are_removed_and_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     std::fs::write(&path, "").unwrap();
@@ -269,14 +269,14 @@ fn a_file_is_created_with_its_mode_only_if_that_gives_nothing_but_rights() {
 
 /// A pipe takes no attributes.
 #[test]
-fn what_was_not_taken_is_counted_by_entry() {
+fn losses_are_counted_by_entry() {
     let (pipe, _) = rustix::pipe::pipe().unwrap();
     let (mut offered, keeper) = (offered(&[("user.a", ONE), ("user.b", TWO)]), keeper(&[CopyKept::Xattrs]));
     for name in [&b"first"[..], b"second"] {
         offered.name = RelativeName::parse(name).expect("a name");
         keeper.set_new(&Place::Open(pipe.as_fd()), &offered);
     }
-    let lost: Vec<_> = keeper.lost().iter().map(LostKind::told).collect();
+    let lost: Vec<_> = keeper.lost().iter().map(LostKind::reported).collect();
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert_eq!((lost[0].kind, lost[0].entries), (CopyLossKind::Xattrs, 2), "{lost:?}");
     assert_eq!(lost[0].name_hex.0, b"first");

@@ -1,7 +1,8 @@
-//! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
-//! flows. `settle` has what follows from the target's messages, `settled` what came of entries, `pieces` which pieces come
-//! next, `install` when a file is whole, `links` the files with several names, `sparse` those with holes, `proven` those whose
-//! copy is proven, `removal` what only the target has, `room` whether it has room, `crew` how many flows have something to do.
+//! Decides what the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither
+//! files nor flows. `settle` handles the target's messages, `settled` counts outcomes, `pieces` chooses the next
+//! pieces, `install` finds whole files, `links` has the files with several names, `sparse` those with holes, `proven`
+//! those whose copy is proven, `removal` plans the removal of extras, `room` checks the target's free space, `crew`
+//! counts the flows that have work.
 
 mod crew;
 mod install;
@@ -44,7 +45,7 @@ pub(crate) enum NextStep {
     Work(Work),
     /// Find where a file has data.
     Map(MapWork),
-    /// Nothing can be done before an answer or a further entry arrives.
+    /// Nothing can be done until an answer or a further entry arrives.
     Wait,
     /// The copy is over.
     Over,
@@ -75,7 +76,7 @@ pub(crate) enum Work {
     Withdraw {
         entry: u64,
     },
-    /// What folders of the source have.
+    /// Send the names in folders of the source.
     Names {
         number: u64,
         folders: Vec<FolderNames>,
@@ -135,7 +136,7 @@ struct OpenEntry {
     is_apart: bool,
     /// True if the file changed while it was read, and is read for the second time.
     is_second: bool,
-    /// What is to follow once the target has withdrawn the entry.
+    /// The next step once the target has withdrawn the entry.
     after: Option<AfterWithdrawal>,
     /// The memory that the entry's attributes take at both ends.
     _room: HeldRoom,
@@ -172,7 +173,7 @@ enum AfterWithdrawal {
     Offer(Box<FoundEntry>),
 }
 
-/// What the source has to do: its entries from the walk until they are settled.
+/// The work of the source: its entries from the walk until they are settled.
 #[derive(Debug)]
 pub(crate) struct Plan {
     phase: Phase,

@@ -1,8 +1,8 @@
-//! The removal of what only the target has, once all entries are settled and none has failed.
+//! The removal of extras (entries that only the target has), once all entries are settled and none has failed.
 //!
-//! The names are sent twice: first the target only counts, and nothing is removed if it finds more than may be, or if any folder
-//! of either end fails. Nor is it where a folder of the source is empty, unless the user has said how many may be: nothing may
-//! be mounted there.
+//! The names are sent twice. First the target only counts: nothing is removed if it finds more extras than allowed, or
+//! if any folder of either end fails. Nor is anything removed where a folder of the source is empty, unless the user
+//! has given a bound: a mount may be missing there.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -36,7 +36,7 @@ pub(crate) struct EmptySource {
     pub(crate) all: u64,
 }
 
-/// The removal as it goes on.
+/// The state of the removal.
 #[derive(Debug)]
 pub(super) struct RemovalPlan {
     most: Option<u64>,
@@ -70,7 +70,7 @@ impl Plan {
         self
     }
 
-    /// Returns true if the walk is to tell what the folders of the source have.
+    /// Returns true if the walk is to list the names in the source's folders.
     pub(crate) fn wants_names(&self) -> bool {
         self.phase == Phase::Removing && !self.is_walked
     }
@@ -80,7 +80,7 @@ impl Plan {
         self.removal.as_ref().is_some_and(|removal| removal.unanswered.len() >= MOST_UNANSWERED)
     }
 
-    /// Adds what folders of the source have.
+    /// Adds the names in folders of the source.
     pub(crate) fn add_names(&mut self, folders: Vec<FolderNames>) {
         if let Some(removal) = &mut self.removal {
             removal.queue.push_back((removal.next, folders));
@@ -89,8 +89,8 @@ impl Plan {
         }
     }
 
-    /// Adds that a tree of the source is an empty folder. Without a bound, that is said only while extras are counted: if anything is
-    /// removed after that, nothing was in its place, or it was emptied meanwhile.
+    /// Adds that a tree of the source is an empty folder. Without a bound, the message is sent only while extras are
+    /// counted: if the target removes anything later, its folder was empty too, or the source's was emptied meanwhile.
     pub(crate) fn add_empty(&mut self, tree: usize, folder: Vec<FolderNames>) {
         let Some(removal) = &mut self.removal else { return };
         if !removal.removes || removal.most.is_some() {
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// Takes what the target has found or removed. An answer to what was not asked is ignored.
+    /// Takes the extras that the target has found or removed. An answer without a question is ignored.
     pub(crate) fn swept(&mut self, number: u64, swept: Swept) {
         let Some(removal) = &mut self.removal else { return };
         if !removal.unanswered.remove(&number) {

@@ -1,9 +1,10 @@
-//! Whether the target has room for what waits to be sent, so that a clear shortage ends the copy before the disk is full.
+//! Checks whether the target has room for the data that wait to be sent, so that a clear shortage ends the copy before
+//! the disk is full.
 //!
-//! What is counted will be written for certain: whole pieces that have no hole, that no flow has taken yet, of files of which the
-//! target has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
-//! at as long as there is something to send, so that its answer is about all of them. A shortage counts once several answers
-//! name it: a file system may give back the room of files that were removed a moment later.
+//! Only bytes that will certainly be written count: whole pieces without holes that no flow has taken yet, of files of
+//! which the target has no part. If they need more than the target is known to have, it is asked. Until it answers, no
+//! further file is looked at as long as there is something to send, so that its answer is about all of them. A shortage
+//! counts once several answers name it: a file system may give back the room of files that were removed a moment later.
 
 use super::{Cursor, LOW, OpenEntry, Plan, Work};
 use crate::digest::PIECE;
@@ -15,7 +16,7 @@ const LEAST: u64 = LOW;
 /// The number of answers in a row that must name a shortage.
 const ANSWERS: u32 = 4;
 
-/// What is known of the target's room.
+/// The last known free space of the target.
 #[derive(Debug, Default)]
 pub(super) struct TargetRoom {
     /// The bytes that could be written when the target was asked last.
@@ -32,7 +33,7 @@ pub(super) struct TargetRoom {
     is_ignored: bool,
 }
 
-/// Whether the target is asked for its room.
+/// The state of the question for the target's room.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum RoomQuestion {
     #[default]
@@ -51,7 +52,7 @@ impl TargetRoom {
 }
 
 impl Plan {
-    /// Returns the plan of a copy that goes on although the target has less room than what is to come, if this is asked for.
+    /// Returns a plan that ignores a shortage of room at the target, if this is asked for.
     pub(crate) fn ignoring_room(mut self, ignores_room: bool) -> Self {
         self.target_room.is_ignored = ignores_room;
         self
@@ -104,8 +105,8 @@ impl Plan {
         self.large.iter().map(dense).sum::<u64>() * PIECE as u64
     }
 
-    /// Returns the least shortage in bytes that counts. Behind what it has of files under way, XFS sets up to twice as much aside,
-    /// and gives it back once nothing else is free.
+    /// Returns the least shortage in bytes that counts. XFS preallocates up to twice the size of a file that grows, and
+    /// frees that space once the file system is otherwise full.
     fn least_shortage(&self) -> u64 {
         let sent = |open: &OpenEntry| open.taken + open.awaited.len() as u64 * PIECE as u64;
         self.open.values().map(sent).fold(LEAST, |all, sent| all.saturating_add(2 * sent))

@@ -1,4 +1,4 @@
-//! What follows from the target's messages, and from files that changed or cannot be read.
+//! Handles the target's messages, and files that changed or cannot be read.
 
 use landspeed_record::CopyKept;
 
@@ -81,8 +81,8 @@ impl Plan {
         }
     }
 
-    /// Takes what became of a piece or an entry. What concerns an entry that is not open is ignored: it is late, or the
-    /// target is wrong about it. So is an answer to a piece that was not sent.
+    /// Takes the outcome of a piece or an entry. An outcome of an entry that is not open is ignored: it is late, or the
+    /// target is wrong. So is an answer to a piece that was not sent.
     pub(crate) fn became(&mut self, entry: u64, outcome: EntryOutcome) {
         match outcome {
             EntryOutcome::Taken(index) => self.taken(entry, index),

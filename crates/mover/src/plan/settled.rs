@@ -1,4 +1,4 @@
-//! What came of the entries that are settled.
+//! The outcomes of the entries that are settled.
 
 use super::NotRemoved;
 use crate::metadata::LostKind;
@@ -7,7 +7,7 @@ use crate::wire::Failure;
 
 /// The bytes that the listed failures may take in a message: a reply and the last line of a record have 4 MiB.
 const MOST_BYTES: usize = 3_300_000;
-/// The most bytes that one takes beside its name.
+/// The most bytes that a failure takes beside its name.
 const BESIDE_NAME: usize = 256;
 /// The largest number of kinds of which further failures are counted.
 const MOST_KINDS: usize = 64;
@@ -54,7 +54,7 @@ pub(crate) struct Settled {
     listed_bytes: usize,
     /// The others, by kind.
     pub(crate) unlisted: Vec<UnlistedFailures>,
-    /// What the target did not take of entries that it has otherwise.
+    /// The metadata that the target could not keep.
     pub(crate) lost: Vec<LostKind>,
     /// Entries that only the target had, and that it has removed.
     pub(crate) deleted: u64,

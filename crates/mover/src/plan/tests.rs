@@ -82,7 +82,7 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
 }
 
 #[test]
-fn what_is_left_after_the_walk_says_how_many_flows_have_something_to_do() {
+fn after_the_walk_the_remaining_work_gives_the_number_of_busy_flows() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 10), file("b", 3 << 20), file("c", 1 << 20), file("d", 0)]);
     assert_eq!(plan.usable_flows(), None, "the walk may find more");
@@ -116,7 +116,7 @@ fn files_are_offered_sent_installed_and_finished() {
 }
 
 #[test]
-fn what_the_target_has_is_compared_after_what_it_lacks_was_sent() {
+fn missing_files_are_sent_before_others_are_compared() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 5 << 20)]);
     let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
@@ -204,7 +204,7 @@ fn a_full_target_ends_all() {
 }
 
 #[test]
-fn what_a_wrong_target_says_is_ignored() {
+fn invalid_messages_of_a_target_are_ignored() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 3 << 20)]);
     let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
@@ -227,7 +227,7 @@ fn small_files_share_a_message_up_to_its_bounds() {
     assert_eq!(drive(&mut plan), ["offer", "small", "small"]);
 }
 
-/// The target names a part of what it has: what it lacks is sent, unless the source has a hole there.
+/// The target names a part of its pieces: what it lacks is sent, unless the source has a hole there.
 #[test]
 fn holes_are_named_and_neither_sent_nor_compared() {
     let mut plan = Plan::new();

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob(Vec<Component>);
 
-/// What is between two '/' of a pattern.
+/// The part of a pattern between two '/'.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Component {
     /// "**": any number of components, also none.
@@ -17,7 +17,7 @@ enum Component {
     One(Vec<Token>),
 }
 
-/// What fits one byte of a component, or any number of them.
+/// A part of a component, which matches one byte or any number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Byte(u8),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_is_no_pattern() {
+    fn an_unclosed_bracket_is_no_pattern() {
         // Brackets end in their component.
         for bad in [&b"[a"[..], b"a[", b"[]", b"a\\", b"a[/]b", b"[[:alpha:]", b"[[:nothing:]]", b"[!]"] {
             assert_eq!(Glob::parse(bad), None, "{}", bad.escape_ascii());

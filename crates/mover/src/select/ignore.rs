@@ -1,4 +1,4 @@
-//! What a copy leaves alone: the rules of .gitignore files.
+//! The entries that a copy ignores: the rules of .gitignore files.
 
 use super::glob::Glob;
 use crate::name::RelativeName;
@@ -14,7 +14,7 @@ pub struct IgnoreRules(Vec<Rule>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     glob: Glob,
-    /// True for what is copied all the same: the line began with '!'.
+    /// True for entries that are copied after all: the line began with '!'.
     is_exception: bool,
     /// True if the rule is about folders alone: the line ended with '/'.
     only_folders: bool,

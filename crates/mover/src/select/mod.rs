@@ -11,14 +11,14 @@ use landspeed_record::units::BitRate;
 pub use ignore::{IgnoreRules, RuleError};
 pub use names::NameList;
 
-/// What the user asked of a copy beside its paths. Both ends get the same.
+/// The user's options of a copy, without its paths. Both ends get the same.
 #[derive(Debug, Clone, Default)]
 pub struct CopyRules {
-    /// What is left alone at both ends.
+    /// The entries that are ignored at both ends.
     pub ignore: IgnoreRules,
     /// The names below the source folder that alone are copied; `None` for all. The target need not know them.
     pub only: Option<Arc<NameList>>,
-    /// What is to be done with entries that only the target has; `None` leaves them.
+    /// The removal of extras, which only the target has; `None` leaves them.
     pub removal: Option<Removal>,
     /// True to list the digests of the files that are copied ([`crate::CopyProgress::proven`]).
     pub lists_digests: bool,
@@ -26,7 +26,7 @@ pub struct CopyRules {
     pub by_content: bool,
     /// The largest rate at which content is sent, over all flows; `None` for any rate.
     pub limit: Option<BitRate>,
-    /// True to go on although the target has less room than what is to come.
+    /// True to continue although the target has less room than the copy needs.
     pub ignores_room: bool,
     /// The number of threads that walk the source; `None` for the usual one.
     pub walkers: Option<usize>,

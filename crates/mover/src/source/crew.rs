@@ -1,7 +1,7 @@
 //! The flows that send, those of them for which nothing is left, and those that rest because fewer are in use.
 //!
-//! A flow that waits for an answer, or for the walk, is starved. One that would wait even if all answers were there, because the
-//! others are enough for what is left, is idle: its time says nothing of what holds the copy.
+//! A flow that waits for an answer, or for the walk, is starved. One that would wait even if all answers were there,
+//! because the others are enough for what is left, is idle: its time does not show what holds the copy.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(beyond(&places, 2), [false, false, true, true]);
     }
 
-    /// Those of another transport that are missing leave their places to those of the copy's own.
+    /// Where flows of another transport are missing, flows of the copy's own take their places.
     #[test]
     fn flows_from_a_number_on_come_first_and_others_stand_in_for_them() {
         let crew = FlowCrew::default();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_is_told_once_until_there_was_work() {
+    fn the_target_hears_once_that_nothing_is_left_until_there_was_work() {
         let crew = FlowCrew::default();
         let place = crew.join(0);
         assert_eq!([place.rests_anew(), place.rests_anew()], [true, false]);

@@ -1,4 +1,4 @@
-//! Files that are made as they are sent, in the place of a tree.
+//! Files that are generated as they are sent, instead of a tree.
 
 use crate::extents::DataMap;
 use crate::identity::{FileIdentity, Timestamp};
@@ -7,7 +7,7 @@ use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace, Visitor};
 use crate::wire::{EntryKind, HardLink, OfferedEntry};
 
-/// Files whose content is made as it is sent, so that a copy reads no disk. They have numbers from 0.
+/// Files whose content is generated as it is sent, so that a copy reads no disk. They are numbered from 0.
 pub trait MadeFiles: Sync {
     /// Returns the number of files.
     fn count(&self) -> u64;
@@ -24,7 +24,7 @@ pub trait MadeFiles: Sync {
 
 /// Hands all files to the visitor, until it ends the walk. They have no folders: the target makes those that it lacks.
 pub(super) fn walk(files: &dyn MadeFiles, visitor: &mut dyn Visitor) {
-    // They are this process's, as what a target of the same user makes.
+    // The owner is this process's, which is also the owner of files that a target of the same user creates.
     let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     for number in 0..files.count() {
         if !visitor.found(entry(files, number, owner)) {

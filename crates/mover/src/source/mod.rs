@@ -35,14 +35,14 @@ use outcome::outcome;
 use pace::Pace;
 use read::Body;
 
-/// What is copied.
+/// The entries that a copy sends, and how.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The files and folders, in the order of the command line.
     pub roots: Vec<SourceRoot>,
-    /// What is kept of each entry.
+    /// The metadata that are kept of each entry.
     pub keeping: CopyKeeping,
-    /// What the user asked for beside them.
+    /// The user's other options.
     pub rules: CopyRules,
 }
 
@@ -86,7 +86,7 @@ pub struct SourceRoot {
     pub target: RelativeName,
 }
 
-/// Sends the source over the flows, and returns what came of it. The other end calls [`crate::receive`].
+/// Sends the source over the flows, and returns the outcome. The other end calls [`crate::receive`].
 ///
 /// # Errors
 /// Returns an error if a path of the source cannot be opened, if a flow breaks and cannot be opened again in time, or if
@@ -104,8 +104,8 @@ pub fn send(
     Sending { trees: source.open()?, ..sending }.run(flows, cancel, &source.roots)
 }
 
-/// Sends files that are made meanwhile over the flows, at most at the rate `limit`, and returns what came of them. The other end
-/// calls [`crate::receive`] with the root's name, or [`crate::discard`].
+/// Sends generated files over the flows, at most at the rate `limit`, and returns the outcome. The other end calls
+/// [`crate::receive`] with the root's name, or [`crate::discard`].
 ///
 /// # Errors
 /// Returns an error if a flow breaks and cannot be opened again in time, or if `cancel` is set.
@@ -134,18 +134,18 @@ fn begin(root: &SourceRoot) -> Result<(RelativeName, Root), Error> {
     Ok((start, above))
 }
 
-/// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.
+/// The interval at which the walk looks again at a full plan, and a link at a target that has many messages to take.
 const LOOK: Duration = Duration::from_millis(5);
-/// The time between two looks of a flow that rests, because fewer flows are in use.
+/// The interval at which a flow that rests looks for work. It rests because fewer flows are in use.
 const RESTING: Duration = Duration::from_millis(50);
-/// The largest number of messages on a link that the target has not taken. It bounds what has to be sent again, and the
-/// target's answers that are under way.
+/// The largest number of unacknowledged messages on a link. It bounds the messages that have to be sent again, and the
+/// target's answers in flight.
 const MOST_UNHEARD: usize = 4_096;
 
-/// What the threads of the source share.
+/// State that the threads of the source share.
 struct Sending<'a> {
     trees: Vec<Tree>,
-    /// The files that are sent in the place of trees.
+    /// The generated files that are sent instead of trees.
     made: Option<&'a dyn MadeFiles>,
     plan: Mutex<Plan>,
     /// Signalled when there may be something to do.
@@ -153,14 +153,14 @@ struct Sending<'a> {
     /// Signalled when a flow has broken, and at the end. A flow that rests is not woken for each answer of the target.
     over: Condvar,
     crew: FlowCrew,
-    /// What the target says at its end.
+    /// The target's final message.
     finished: Mutex<Option<Result<(), Failure>>>,
     progress: &'a CopyProgress,
     pace: Pace,
 }
 
 impl<'a> Sending<'a> {
-    /// Returns a copy of nothing.
+    /// Returns a copy without entries.
     fn new(progress: &'a CopyProgress, limit: Option<BitRate>) -> Self {
         Sending {
             trees: Vec::new(),
@@ -205,8 +205,8 @@ impl<'a> Sending<'a> {
         changed
     }
 
-    /// Returns the message of this number: one that was on a flow that has broken, or what the plan says next. Returns `None`
-    /// once the flow is broken or the copy is over.
+    /// Returns the message with this number: one that was on a flow that has broken, or the next one of the plan.
+    /// Returns `None` once the flow is broken or the copy is over.
     fn next(
         &self,
         link: &Link<Arc<Outgoing>>,
@@ -292,7 +292,7 @@ impl End for Sending<'_> {
         let stages = self.stages();
         let (_life, mut meter) = (stages.begin(CopyStage::Read), FlowMeter::new(flow.writer, stages));
         while let Some(outgoing) = self.next(link, number, flow, &place) {
-            // What the plan's lock takes is no time of a disk.
+            // The wait for the plan's lock does not count as time of a disk.
             stage::settle(Pause::Starved);
             self.carry_out(&outgoing, flow, &mut body)?;
             if stage::settle(Pause::Blocked) {
@@ -351,7 +351,8 @@ impl End for Sending<'_> {
     }
 }
 
-/// What is sent on a link, as it is kept until the target has taken it. Pieces are read anew if they are sent again.
+/// A message on a link, kept until the target has acknowledged it. Pieces are read from the file again if they are
+/// retransmitted.
 #[derive(Debug)]
 enum Outgoing {
     /// A message without a body.

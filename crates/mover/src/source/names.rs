@@ -1,4 +1,4 @@
-//! Tells the target what the folders of the source have, where what only the target has is to be removed.
+//! Sends the target the names in the source's folders, for a copy that removes extras (`--delete`).
 
 use super::Sending;
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 use crate::wire::Failure;
 
 impl Sending<'_> {
-    /// Tells what all folders have, as often as the plan wants it.
+    /// Sends the names in all folders, as often as the plan asks for them.
     pub(super) fn tell_names(&self) {
         while self.wait_until(|plan| plan.wants_names() || plan.wants_folders())
             && self.plan.lock().wants_names()
@@ -54,8 +54,8 @@ impl NameTaker for Teller<'_, '_> {
     }
 }
 
-/// Checks that what only the target has can be removed: everything would be an extra beside a single file, beside the entries of
-/// one folder those of another one, and beside a few names what they leave out.
+/// Checks that extras are defined for these sources. Beside a single file, every entry would be an extra; beside the
+/// entries of one folder, those of another one; beside a list of names, every other name.
 pub(crate) fn can_remove(trees: &[Tree]) -> Result<(), Error> {
     if trees.iter().any(|tree| tree.only.is_some()) {
         return Err(Error::NamesToMirror);

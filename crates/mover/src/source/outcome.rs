@@ -1,4 +1,4 @@
-//! What came of a copy, for the user.
+//! The outcome of a copy, for the user.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyFailure, CopyFailureKind, CopyLoss, CopyLossKind, CopyOutcome, PathBytes};
@@ -9,7 +9,7 @@ use crate::metadata::LostKind;
 use crate::plan::{EmptySource, FailedEntry, NotRemoved, Settled, UnlistedFailures};
 use crate::wire::Failure;
 
-/// Returns what came of a copy. `unfinished` is the failure of the target's end, if it has failed.
+/// Returns the outcome of a copy. `unfinished` is the failure of the target's end, if it has failed.
 pub(super) fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Option<Failure>) -> CopyOutcome {
     let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
     let failure = |failed: &FailedEntry| CopyFailure {
@@ -41,7 +41,7 @@ fn why(failure: Failure, is_at_target: bool) -> String {
     if is_at_target { failure.words_at_target() } else { failure.words() }
 }
 
-/// Returns what the target did not take of entries that it has otherwise.
+/// Returns the metadata that the target could not keep.
 fn lost(settled: &Settled) -> Vec<CopyLoss> {
     let apart = settled.first_apart.as_ref().map(|name| CopyLoss {
         kind: CopyLossKind::HardLink,
@@ -49,10 +49,10 @@ fn lost(settled: &Settled) -> Vec<CopyLoss> {
         name_hex: PathBytes(name.as_bytes().to_vec()),
         why: "the file system allows no further link, so it is a file of its own".to_owned(),
     });
-    settled.lost.iter().map(LostKind::told).chain(apart).collect()
+    settled.lost.iter().map(LostKind::reported).chain(apart).collect()
 }
 
-/// Returns why the target has removed nothing of what only it has; empty if it has, or was not asked to.
+/// Returns the reason why the target has removed no extras; empty if it has, or was not asked to.
 fn not_deleted(settled: &Settled, roots: &[SourceRoot]) -> String {
     match settled.not_removed {
         None => String::new(),

@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 
 use crate::stage::{self, Pause};
 
-/// What was not sent for so long may be sent at once.
+/// The credit of a pause: the bytes of this time may be sent at once.
 const CREDIT: Duration = Duration::from_millis(100);
-/// The time between two looks at the end of the copy.
+/// The interval at which a waiting thread checks whether the copy is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// The lowest rate. A flow may have to wait for as long as a piece takes.
 const LOWEST_BYTES_PER_S: f64 = 1.0;
 
-/// A token bucket that all flows share, kept as the time from which on it has tokens again.
+/// A token bucket that all flows share. It is stored as the time at which it has tokens again.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// `None` if there is no limit.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_sent_at_the_rate_whoever_sends_them() {
+    fn bytes_are_sent_at_the_rate_over_any_number_of_flows() {
         let pace = Pace::new(Some(BitRate(8e6)));
         let begun = *pace.free_at.lock();
         let taken = |bytes, after| pace.taken(bytes, 1e6, begun + Duration::from_millis(after)) - begun;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_and_after_the_end_nobody_waits() {
+    fn without_a_limit_and_after_the_end_no_flow_waits() {
         let begun = Instant::now();
         Pace::new(None).wait(usize::MAX, &|| false);
         Pace::new(Some(BitRate(0.0))).wait(0, &|| panic!("it waits"));

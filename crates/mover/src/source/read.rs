@@ -66,7 +66,7 @@ impl Sending<'_> {
         stage::settle(Pause::Device);
         stage::enter(CopyStage::Send);
         self.pace.wait(body.bytes().len(), &|| flow.is_broken() || self.plan.lock().is_over());
-        // Without any piece it is a message all the same, because both ends count them.
+        // The message is sent even without a piece, because both ends count messages.
         flow.writer.send(&encode(&message(read)), body.bytes())
     }
 
@@ -111,7 +111,7 @@ impl Sending<'_> {
 
     /// Finds where a file has data, if it is still as it was offered.
     pub(super) fn map(&self, map: &MapWork) {
-        // What the plan's lock takes is no time of a disk.
+        // The wait for the plan's lock does not count as time of a disk.
         stage::settle(Pause::Starved);
         let found = match self.made {
             Some(_) => Ok(made::map(map.pieces)),
@@ -135,16 +135,16 @@ impl Sending<'_> {
     }
 }
 
-/// Returns true if the kernel is to be asked for holes in a piece that is sent. Most short files have none, and to ask costs as
-/// much as to read them. A piece that was dense when its file was looked at has none either. To make a hole in it later changes
-/// the file's times, so that the file counts as changed. Even without that check the content would be right: a hole is read as
-/// zeros, and these are sent.
+/// Returns true if the kernel is to be asked for holes in a piece that is sent. Most short files have none, and asking
+/// costs as much as reading them. A piece that was dense when the walk looked at its file has none either: a hole made
+/// later changes the file's times, so that the file counts as changed. Even without that check the content would be
+/// right: a hole is read as zeros, and these are sent.
 fn may_be_sparse(piece: &PieceWork) -> bool {
     let may_have_holes = if piece.pieces > 1 { !piece.is_dense } else { piece.place.is_sparse };
     piece.is_sent && may_have_holes
 }
 
-/// Returns the message with pieces. Most files have no holes, and then nothing is said of them.
+/// Returns the message with pieces. Most files have no holes, and their messages do not mention holes.
 fn message(pieces: Vec<SparsePiece>) -> ToTarget {
     match pieces.iter().any(|piece| piece.data.is_some()) {
         true => ToTarget::SparsePieces(pieces),

@@ -69,7 +69,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Takes the folders that were found first, and are not found again: they are named, and get what they had then.
+    /// Takes the folders that the first walk has found and the second one has not: they are named, and get the metadata
+    /// that they had first.
     fn take_missing(&mut self) {
         let (missing, others) = std::mem::take(&mut self.folders).missing();
         let plan = self.sending.plan.lock();
@@ -89,8 +90,8 @@ impl Walk<'_, '_> {
         self.sending.change(|plan| plan.add_failed_unnamed(gone, others));
     }
 
-    /// Returns a folder as it is now; as it was before, and names it, if it is gone. One in a folder that cannot be listed any
-    /// more may be there.
+    /// Returns a folder as it is now. If it is gone, names it and returns it as it was. A folder in one that can no
+    /// longer be listed may still exist.
     fn now(&self, before: FoundEntry) -> FoundEntry {
         let seen = self.sending.trees[before.place.tree].look(&before.place.inner);
         let not_a_folder = Failure { operation: Operation::Open, errno: libc::ENOTDIR };

@@ -16,7 +16,8 @@ use super::{Pause, Present, StageTotals, switch};
 
 /// The least time between two additions to the times of the end.
 const FOLD: Duration = Duration::from_millis(100);
-/// A stretch of a stage that lasts as long is settled at its end. A reading of the processor time takes 0.3 % of it at most.
+/// A stretch of a stage that lasts this long is settled at its end. A reading of the processor time takes 0.3 % of it
+/// at most.
 const LONG: Duration = Duration::from_micros(100);
 const STAGES: usize = CopyStage::ALL.len();
 
@@ -58,7 +59,7 @@ pub(crate) fn enter(stage: CopyStage) {
     on_clock(|clock| clock.enter(stage));
 }
 
-/// The other end has nothing for this thread now: until something comes on which it works, its wait is that of an idle thread.
+/// The other end has nothing for this thread now. Until work arrives, the thread counts as idle.
 pub(crate) fn rest() {
     on_clock(|clock| clock.rests = true);
 }
@@ -71,8 +72,8 @@ pub(crate) fn wait<T>(why: Pause, pause: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Says what this thread has waited for in system calls since the last call. Returns true about ten times a second, after the
-/// times have been added to those of the end.
+/// Attributes to `why` the time that this thread has slept in system calls since the last call. Returns true about ten
+/// times a second, after the times have been added to those of the end.
 pub(crate) fn settle(why: Pause) -> bool {
     on_clock(|clock| clock.settle(why)).unwrap_or_default()
 }
@@ -82,7 +83,7 @@ fn on_clock<T>(act: impl FnOnce(&mut ThreadClock) -> T) -> Option<T> {
     CLOCK.with_borrow_mut(|clock| clock.as_mut().map(act))
 }
 
-/// The clock of one thread: its stage, and what it has spent in each.
+/// The clock of one thread: its stage, and the time that it has spent in each.
 struct ThreadClock {
     totals: Arc<StageTotals>,
     present: Arc<Present>,
@@ -95,7 +96,7 @@ struct ThreadClock {
     used: u64,
     /// The thread's processor time up to which it has been slowed, or was not to be.
     paid: u64,
-    /// What is not yet added to the times of the end.
+    /// Times that are not yet added to those of the end.
     spent: [Spent; STAGES],
     folded: Instant,
     /// The counts of the scheduler about the thread; `None` if the kernel has none.

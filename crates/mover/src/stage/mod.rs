@@ -1,12 +1,12 @@
-//! What the threads of an end do with their time.
+//! Accounts how the threads of an end spend their time.
 //!
 //! | module | content |
 //! |---|---|
 //! | `clock` | the clock of one thread |
-//! | `split` | divides a thread's time by what it waited for |
+//! | `split` | divides a thread's time by the reason of its waits |
 //! | `slow` | makes the work of threads take longer for a while |
-//! | `switch` | whether it is accounted at all |
-//! | `network` | what TCP says of the flows |
+//! | `switch` | whether time is accounted |
+//! | `network` | the TCP_INFO of the flows |
 //!
 //! A thread says when it enters a stage ([`enter`]) and when it waits for another one ([`wait`]): each costs one reading of the
 //! clock. A thread cannot see when it sleeps in a system call, so it says once a message what such sleep means
@@ -33,18 +33,18 @@ pub(crate) use network::FlowMeter;
 use network::NetworkTotals;
 use split::Spent;
 
-/// What a thread waits for while it is not on a processor.
+/// The reason why a thread is not on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// A disk or a file system.
     Device,
-    /// The stage before.
+    /// The stage before it, which feeds it.
     Starved,
-    /// The stage behind.
+    /// The stage after it, which takes its output.
     Blocked,
     /// The limit that the user has set on the rate (`--limit-rate`).
     Limit,
-    /// Nothing: nothing is left for the thread, because other flows have what there is.
+    /// Nothing: the other flows have all work, and none is left for the thread.
     Idle,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct StageTotals {
     cipher: AtomicU64,
     /// Until when the threads work more slowly, in nanoseconds since the times began.
     slow_until: AtomicU64,
-    /// What the threads do now.
+    /// The current stage and state of each thread.
     present: Mutex<Vec<Weak<Present>>>,
 }
 
@@ -141,8 +141,8 @@ fn times([processor, queued, device, starved, blocked, limited, idle]: Spent) ->
     }
 }
 
-/// What a thread does now, and since when: the time in nanoseconds, then 4 bits for the stage and 4 for the state. Other
-/// threads read it as a whole.
+/// The current stage and state of a thread, and since when: the time in nanoseconds, then 4 bits for the stage and 4
+/// for the state. Other threads read it atomically.
 #[derive(Debug)]
 struct Present(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What TCP says of the flows on which an end sends.
+//! The TCP_INFO of the flows on which an end sends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,7 +53,7 @@ impl NetworkTotals {
     }
 }
 
-/// Reads what TCP says of one flow, also when it is dropped.
+/// Reads the TCP_INFO of one flow, also when it is dropped.
 pub(crate) struct FlowMeter<'a> {
     writer: &'a FrameWriter<'a>,
     totals: &'a StageTotals,

@@ -1,4 +1,4 @@
-//! Divides a thread's time by what it waited for.
+//! Divides a thread's time by the reason of its waits.
 
 use landspeed_record::CopyStage;
 
@@ -13,7 +13,7 @@ pub(super) const PROCESSOR: usize = 0;
 pub(super) const QUEUED: usize = 1;
 /// The first of the five pauses.
 const PAUSES: usize = 2;
-/// The stage that waits for nothing but a processor.
+/// The stage that waits only for a processor.
 pub(super) const HASH: usize = CopyStage::Hash as usize;
 
 /// Returns the state of a thread that pauses.

@@ -1,4 +1,4 @@
-//! Whether the time of threads is accounted. `make copy-cost` copies with and without it, to say what it costs.
+//! Switches the accounting of threads' time. `make copy-cost` copies with and without it, to say what it costs.
 
 use std::ffi::OsStr;
 use std::sync::OnceLock;

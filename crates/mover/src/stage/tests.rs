@@ -74,7 +74,7 @@ fn each_pause_is_that_of_its_stage() {
 
 /// A thread that answers wakes another one, which may take its processor: that makes the stretch long, and no work.
 #[test]
-fn what_one_stage_works_is_not_shared_with_another_that_takes_long() {
+fn work_of_one_stage_is_not_attributed_to_a_longer_one() {
     let totals = Arc::<StageTotals>::default();
     let life = totals.begin(CopyStage::Metadata);
     thread::sleep(PAUSE);
@@ -91,7 +91,7 @@ fn what_one_stage_works_is_not_shared_with_another_that_takes_long() {
 
 /// A flow breaks while its threads wait for the other end, and no disk has held them.
 #[test]
-fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {
+fn a_thread_that_ends_within_a_stage_has_the_pauses_of_the_stage() {
     let totals = Arc::<StageTotals>::default();
     for stage in [CopyStage::Receive, CopyStage::Send, CopyStage::Read] {
         let _life = totals.begin(CopyStage::Hash);
@@ -106,7 +106,7 @@ fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {
     assert!(waited.iter().all(|waited| *waited > Nanos(0)), "{times:?}");
 }
 
-/// The source says that it has nothing more for a flow, and may have something all the same.
+/// The source says that it has nothing more for a flow, but may have something later.
 #[test]
 fn a_thread_for_which_nothing_is_left_is_idle_until_something_comes() {
     let waited = |something_comes: bool| {
@@ -116,7 +116,7 @@ fn a_thread_for_which_nothing_is_left_is_idle_until_something_comes() {
         if something_comes {
             enter(CopyStage::Metadata);
         }
-        // A sign of life comes first, and then a message.
+        // A keep-alive comes first, and then a message.
         for _ in 0..2 {
             enter(CopyStage::Receive);
             thread::sleep(PAUSE);

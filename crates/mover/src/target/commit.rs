@@ -24,7 +24,7 @@ pub(super) const MOST_WAITING: usize = 64;
 /// A whole file with the number of its entry.
 pub(super) type WholeFile = (u64, Arc<IncomingFile>);
 
-/// What the thread that commits is to do.
+/// A task of the thread that commits.
 pub(super) enum Commit {
     /// Put whole files in place.
     Install { files: Vec<WholeFile>, link: Arc<SourceLink> },
@@ -42,7 +42,7 @@ impl Commit {
     }
 }
 
-/// The outcomes of files, by the link on which the source hears of them.
+/// The outcomes of files, by the link on which they are reported to the source.
 type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>;
 
 impl Receiving {
@@ -59,8 +59,8 @@ impl Receiving {
                     Commit::Install { files, link } => {
                         let pairs = files.iter().zip(synced.by_ref());
                         let installed = pairs.map(|(file, synced)| self.install_one(file, synced, &mut last));
-                        let (_, told) = outcomes.entry(link.number).or_insert((link, Vec::new()));
-                        told.extend(installed);
+                        let (_, reported) = outcomes.entry(link.number).or_insert((link, Vec::new()));
+                        reported.extend(installed);
                     }
                     Commit::Finish { link } => {
                         tell(&mut outcomes);
@@ -75,7 +75,7 @@ impl Receiving {
     }
 
     /// Puts the content of files on stable storage: of one alone by its own sync, else all by that of the file system.
-    /// Returns what came of each, in their order.
+    /// Returns the result of each, in their order.
     fn sync(&self, batch: &[Commit]) -> Vec<Result<(), Failure>> {
         let files: Vec<&IncomingFile> =
             batch.iter().flat_map(Commit::files).map(|(_, file)| file.as_ref()).collect();
@@ -92,7 +92,7 @@ impl Receiving {
         files.into_iter().map(|file| self.sync_alone(file)).collect()
     }
 
-    /// Puts the content of a file on stable storage. This call also reports what the kernel has lost of it before.
+    /// Puts the content of a file on stable storage. This call also reports an earlier failed write-back of the file.
     fn sync_alone(&self, file: &IncomingFile) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of(Operation::Sync, &error);
         match self.work.to_sync(file.own()).map_err(failed)? {
@@ -102,8 +102,8 @@ impl Receiving {
         }
     }
 
-    /// Puts all of the target's file system on stable storage, also what is incomplete. The folder of that has a lock, which no
-    /// call may hold that is left behind: so the call has the target's folder.
+    /// Puts all of the target's file system on stable storage, also what is incomplete. The work folder has a lock,
+    /// which a call that is left behind must not hold, so the call uses the target's folder.
     fn sync_all(&self) -> Result<(), Failure> {
         let root = self.root.as_fd().try_clone_to_owned();
         let synced = root.and_then(|root| waited(&self.is_over, move || rustix::fs::syncfs(root)));
@@ -131,8 +131,9 @@ impl Receiving {
         (*entry, outcome)
     }
 
-    /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would
-    /// read it there, find it right, and get no error, as the kernel reports it once. So nothing of the file stays.
+    /// Ends a file that is not on stable storage. Data that a disk has not stored may still be in memory: the next copy
+    /// would read it there, find it right, and get no error, as the kernel reports it once. So nothing of the file
+    /// stays.
     fn unsynced(&self, entry: u64, file: &IncomingFile, failure: Failure) -> EntryOutcome {
         let outcome = self.failed(entry, failure);
         if is_of_disk(&failure) {
@@ -158,12 +159,12 @@ impl Receiving {
         }
     }
 
-    /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
+    /// Puts names, modes and times on stable storage too, and reports that to the source, together with the losses.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
         let finished = if self.is_synced { self.sync_all() } else { Ok(()) };
         if !self.root_is_offered.load(Ordering::Acquire) {
-            // The source has nothing that the target's folder is to have.
+            // The source has no metadata for the target's folder.
             self.work.forget_new();
         }
         self.is_finished.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Writes that go past the page cache, in the place of those through it.
+//! Writes that bypass the page cache (O_DIRECT).
 
 use std::fs::File;
 use std::io;
@@ -10,16 +10,16 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::pages::{PAGE, begins_with_page};
 
-/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT).
+/// The alignment of memory, offset and length of a direct write (open(2), O_DIRECT).
 const BLOCK: usize = PAGE;
 
-/// Whether an end writes pieces of long files past the page cache. By default it does not.
+/// The switch for writes of long files that bypass the page cache. It is off by default.
 #[derive(Debug, Default)]
 pub(crate) struct DirectWrites {
     /// True at an end that writes files.
     is_possible: AtomicBool,
     is_asked: AtomicBool,
-    /// Why the file system does not take them; empty unless it has refused one.
+    /// Why the file system refuses direct writes; empty unless it has refused one.
     refused: Mutex<String>,
 }
 
@@ -45,8 +45,8 @@ impl DirectWrites {
         Ok(())
     }
 
-    /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if nothing is to be
-    /// relied on: the caller then writes all of them. No other thread uses the file's description.
+    /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if the write may be
+    /// incomplete: the caller then writes all bytes. No other thread uses the file's description.
     pub(super) fn write(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
         if !self.is_asked.load(Ordering::Acquire) || !are_blocks(bytes, offset) {
             return Ok(false);
@@ -91,7 +91,7 @@ mod tests {
     use crate::pages::PageBuffer;
 
     #[test]
-    fn what_is_written_past_the_page_cache_is_what_is_read() {
+    fn direct_writes_read_back_the_same() {
         let file = tempfile::tempfile().unwrap();
         let writes = DirectWrites::default();
         assert_eq!(writes.ask(true), Err("this end writes no files".to_owned()));

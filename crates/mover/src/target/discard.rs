@@ -1,4 +1,5 @@
-//! A target that proves what comes and keeps none of it, so that a copy measures the network and the processors alone.
+//! A target that verifies what arrives and keeps none of it, so that a copy measures only the network and the
+//! processors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::wire::{
 };
 use crate::{CopyProgress, Error};
 
-/// The files that came whole, with the digests that the source has said.
+/// The files that arrived whole, with the source's digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiscardedFiles {
     /// Number of files.
@@ -28,7 +29,7 @@ pub struct DiscardedFiles {
     pub bytes: u64,
 }
 
-/// Takes a copy from the flows, proves every byte of it, and keeps nothing. The other end calls [`crate::send`] or
+/// Takes a copy from the flows, verifies every byte of it, and keeps nothing. The other end calls [`crate::send`] or
 /// [`crate::send_made`]. Files alone are taken, without holes.
 ///
 /// # Errors
@@ -52,7 +53,7 @@ struct ComingFile {
     done: DonePieces,
 }
 
-/// What the threads of such a target share.
+/// State that the threads of such a target share.
 struct DiscardingTarget<'a> {
     progress: &'a CopyProgress,
     /// The files under way, by the number of their entries.

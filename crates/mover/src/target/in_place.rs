@@ -26,24 +26,24 @@ use crate::stage;
 use crate::tree::read_piece;
 use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader};
 
-/// What is known of a file in place that another one may replace.
+/// The state of a file in place that an offered one may replace.
 #[derive(Debug, Default)]
 pub(super) struct InPlace {
     /// The pieces that are the same, with their digests.
     same: Mutex<Vec<(u32, Digest)>>,
     /// The pieces that are holes at the source, and zeros here.
     holes: Mutex<Vec<(u32, u32)>>,
-    /// True once the incomplete file has something else than the file in place.
+    /// True once the incomplete file differs from the file in place.
     is_written: AtomicBool,
 }
 
 impl InPlace {
-    /// Returns true once the incomplete file has something else than the file in place.
+    /// Returns true once the incomplete file differs from the file in place.
     pub(super) fn is_written(&self) -> bool {
         self.is_written.load(Ordering::Acquire)
     }
 
-    /// Says that the incomplete file has something else from now on.
+    /// Notes that the incomplete file differs from the file in place from now on.
     pub(super) fn write(&self) {
         self.is_written.store(true, Ordering::Release);
     }

@@ -39,7 +39,7 @@ pub(super) struct IncomingFile {
     is_open: RwLock<bool>,
     /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
     may_have_old: bool,
-    /// The bytes of what it replaces.
+    /// The size on disk of the entry that it replaces.
     replaces: u64,
     /// The file of this length that is in place, if the content of both is compared.
     in_place: Option<InPlace>,
@@ -74,27 +74,27 @@ impl IncomingFile {
         }
     }
 
-    /// Says whether an earlier copy has left an incomplete file.
+    /// Sets whether an earlier copy has left an incomplete file.
     pub(super) fn may_have_old(&mut self, may: bool) {
         self.may_have_old = may;
     }
 
-    /// Says how many bytes what it replaces takes.
+    /// Sets the size on disk of the entry that it replaces.
     pub(super) fn replace(&mut self, bytes: u64) {
         self.replaces = bytes;
     }
 
-    /// Returns the bytes of what it replaces.
+    /// Returns the size on disk of the entry that it replaces.
     pub(super) fn replaces(&self) -> u64 {
         self.replaces
     }
 
-    /// Says what is known of the file in place, if pieces are compared with those of it.
+    /// Sets the state of the file in place, if pieces are compared with its pieces.
     pub(super) fn beside(&mut self, in_place: Option<InPlace>) {
         self.in_place = in_place;
     }
 
-    /// Returns what is known of the file in place, if pieces are compared with those of it.
+    /// Returns the state of the file in place, if pieces are compared with its pieces.
     pub(super) fn in_place(&self) -> Option<&InPlace> {
         self.in_place.as_ref()
     }
@@ -237,8 +237,8 @@ impl IncomingFile {
         cleared.map_err(|error| Failure::of(Operation::Write, &error))
     }
 
-    /// Writes a file of one piece, which needs its incomplete file open for one time alone: the file is new, so that nothing
-    /// else can be in it.
+    /// Writes a file of one piece. It opens the incomplete file once: the file is new, so that nothing else can be in
+    /// it.
     fn write_whole(&self, work: &WorkFolder, bytes: &[u8], data: &[(u32, u32)]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
         let mode = self.keeper.short_file_mode(&self.offered);
@@ -254,7 +254,7 @@ impl IncomingFile {
         Ok(())
     }
 
-    /// Writes what a piece has in the ranges `data` of its bytes.
+    /// Writes the ranges `data` of a piece.
     pub(super) fn write_piece(
         &self,
         work: &WorkFolder,
@@ -339,7 +339,7 @@ impl IncomingFile {
                 .map_err(|error| Failure::of(Operation::SetModeAndTimes, &error))?;
             there = look()?;
         }
-        // What another copy has set says nothing.
+        // Metadata that another copy has set do not count.
         there.st_mode &= !SPECIAL_BITS;
         self.keeper.set_over(&place, &self.offered, &there).map_err(failed)
     }

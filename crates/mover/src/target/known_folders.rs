@@ -1,4 +1,4 @@
-//! Folders of which something is known that spares a look at each entry in them.
+//! Folders whose entries need no look, because enough is known of the folder.
 
 use std::collections::HashSet;
 
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_so_many_folders_are_known_and_only_what_is_in_them_itself() {
+    fn a_bounded_number_of_folders_is_known_and_only_their_direct_entries() {
         let name = |text: &str| RelativeName::parse(text.as_bytes()).expect("a name");
         let known = KnownFolders::default();
         known.add(&name("a/b"));

@@ -1,4 +1,4 @@
-//! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
+//! The end that writes: it answers offers, takes pieces, and puts whole files in place.
 
 mod commit;
 mod direct;
@@ -71,18 +71,19 @@ pub struct Target {
     pub names: Vec<RelativeName>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
-    /// What is kept of each entry. The source is to send it too.
+    /// The metadata that are kept of each entry. The source must send them too.
     pub keeping: CopyKeeping,
-    /// What the user asked for beside them.
+    /// The user's other options.
     pub rules: CopyRules,
 }
 
 /// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the
-/// target keeps only that of broken flows.
+/// target keeps only the number of broken flows.
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be used, if another copy writes into it, if a flow breaks before the
-/// end and cannot be opened again in time, or if `cancel` is set. What has arrived until then stays for the next copy.
+/// end and cannot be opened again in time, or if `cancel` is set. The data that have arrived until then stay for the
+/// next copy.
 pub fn receive(
     flows: Flows,
     target: &Target,
@@ -102,7 +103,7 @@ pub fn receive(
     })
 }
 
-/// What the threads of the target share.
+/// State that the threads of the target share.
 struct Receiving {
     root: Root,
     work: WorkFolder,
@@ -123,8 +124,8 @@ struct Receiving {
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     linkable: LinkableFiles,
-    /// Folders that this copy has made. What is in them, it has put there, or another program meanwhile, which is replaced as what
-    /// comes after the look at a name.
+    /// Folders that this copy has made. This copy has put their entries there. An entry that another program has put
+    /// there is replaced, as one that appears after the look at a name is.
     fresh: KnownFolders,
     forms: NameForms,
     /// True once a sync of the file system has reported that a disk has lost something. The kernel names no file and says
@@ -132,7 +133,7 @@ struct Receiving {
     syncs_apart: AtomicBool,
     /// True once everything is done.
     is_finished: AtomicBool,
-    /// True once the source has said its last, and after an error.
+    /// True after the source's last message, and after an error.
     is_over: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Answers what the target has of an offered entry, and makes folders and symbolic links.
+//! Answers what the target has of an offered entry, and creates folders and symbolic links.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -57,7 +57,7 @@ impl Receiving {
         }
         match there {
             _ if *name == RelativeName::root() => self.root_is_offered.store(true, Ordering::Release),
-            // What cannot be put into it fails for itself.
+            // An entry that cannot be put into it fails by itself.
             Some(there) if self.keeper.is_shut(&there) => drop(self.let_in(name)),
             _ => {}
         }
@@ -142,8 +142,8 @@ impl Receiving {
         self.may_stay(offered, size, there) && FileIdentity::of(there).modified == offered.modified
     }
 
-    /// Returns what is in the place of an offered file; a failure if that has another name, which the file system takes for
-    /// the same.
+    /// Returns the entry that exists under the name of an offered file; a failure if its name differs, and only the
+    /// file system treats both as the same.
     fn in_its_place(&self, offered: &OfferedEntry, last: &mut LastFolder) -> Result<Option<Stat>, Failure> {
         if self.fresh.hold(&offered.name) {
             return Ok(None);
@@ -233,7 +233,7 @@ impl Receiving {
         Ok(Answer::Unchanged)
     }
 
-    /// Sets what is kept of a folder whose entries are all there. A target's folder that was there before keeps what it has:
+    /// Sets what is kept of a folder whose entries are all there. An existing folder of the target keeps its metadata:
     /// only entries land in it, and it may be /tmp.
     pub(super) fn complete_folder(&self, offered: &OfferedEntry) -> Answer {
         if !self.is_allowed(&offered.name) {
@@ -243,7 +243,7 @@ impl Receiving {
             return Answer::Unchanged;
         }
         let open = || {
-            // Another one, of which this is the name in other letters, keeps what it has.
+            // An entry whose name only differs in case keeps its metadata.
             self.check_name(&offered.name, &mut LastFolder::default())?;
             self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY)
         };

@@ -1,6 +1,6 @@
-//! Names that the target's file system holds to be one: in letters of both cases, in both forms of letters, or as the short names
-//! of vfat. The second of two such entries would take the place of the first one. Which name an entry has, the list of its folder
-//! tells.
+//! Names that the target's file system treats as one: names that differ in case or in Unicode normalisation, and the
+//! short names of vfat. The second of two such entries would replace the first one. The list of the folder shows which
+//! name an entry has.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,14 +17,14 @@ use crate::beneath::LastFolder;
 use crate::extras::{ignores_form, is_in_other_case};
 use crate::name::RelativeName;
 
-/// How the target's file system tells names apart, as far as it is known.
+/// The known properties of names in the target's file system.
 #[derive(Debug, Default)]
 pub(super) struct NameForms {
-    /// Folders that tell letters of both cases apart.
+    /// Folders that are case-sensitive.
     apart: KnownFolders,
     /// Folders that have their own names, as have those above them.
     own: KnownFolders,
-    /// True if both forms of letters are one.
+    /// True if composed and decomposed letters are the same.
     forms_are_one: OnceLock<bool>,
     listing: LastListing,
 }
@@ -58,8 +58,8 @@ impl NameForms {
         has_other == Some(true)
     }
 
-    /// Returns true if both forms of letters are one. Asks for it by a file that is made for a moment in the work folder, which
-    /// is of the same file system. Where none can be made, they may be one.
+    /// Returns true if composed and decomposed letters are the same. Creates a probe file in the work folder, which is
+    /// in the same file system. Where none can be created, assumes that they are the same.
     fn has_one_form(&self, work: &WorkFolder) -> bool {
         *self.forms_are_one.get_or_init(|| ignores_form(work.as_fd()).unwrap_or(true))
     }
@@ -69,7 +69,7 @@ impl Receiving {
     /// Opens a folder, which is made if it is missing, with those above it.
     ///
     /// # Errors
-    /// Returns ENOTUNIQ if one of them is there under another name, which is the same for the file system.
+    /// Returns ENOTUNIQ if one of them exists under another name that the file system treats as the same.
     pub(super) fn made_folder(&self, folder: &RelativeName) -> io::Result<OwnedFd> {
         self.check_folder(folder)?;
         self.root.made_folder(folder)
@@ -78,7 +78,7 @@ impl Receiving {
     /// Checks that what is there under the name of an offered entry has this very name, as have the folders above it.
     ///
     /// # Errors
-    /// Returns ENOTUNIQ if it has another one, which is the same for the file system.
+    /// Returns ENOTUNIQ if it has another name that the file system treats as the same.
     pub(super) fn check_name(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<()> {
         let Some((folder, _)) = name.split() else { return Ok(()) };
         self.check_folder(&folder)?;
@@ -92,7 +92,7 @@ impl Receiving {
         let mut unknown: Vec<RelativeName> = folder.upwards().take_while(is_unknown).collect();
         while let Some(name) = unknown.pop() {
             if !self.check_entry(&name, &mut LastFolder::default())? {
-                // Neither are those below it there.
+                // The folders below it do not exist either.
                 return Ok(());
             }
             self.forms.own.add(&name);
@@ -123,7 +123,7 @@ impl Receiving {
         if self.forms.tell_apart(name) {
             return Ok(());
         }
-        // Of what is not there, nothing is there in other letters either.
+        // If nothing exists under this name, nothing exists under it in other letters either.
         let is_there = statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let may_be_one = is_there && self.forms.may_be_one(name, folder, leaf, &self.work);
         match may_be_one && !self.forms.listing.has(name, folder, leaf)? {
@@ -136,7 +136,7 @@ impl Receiving {
     /// this very name. The folder is known to have its own name ([`Receiving::made_folder`]).
     ///
     /// # Errors
-    /// Returns ENOTUNIQ if something is there under another name, which is the same for the file system.
+    /// Returns ENOTUNIQ if an entry exists under another name that the file system treats as the same.
     pub(super) fn place(
         &self,
         own: &[u8],
@@ -152,7 +152,7 @@ impl Receiving {
         self.check_leaf(name, folder, leaf)?;
         self.work.put_in_place(own, folder, leaf)?;
         if !is_apart {
-            // What is there now tells, so that others in the folder need no look.
+            // The entry that exists now shows it, so that others in the folder need no look.
             self.forms.may_be_one(name, folder, leaf, &self.work);
         }
         Ok(())

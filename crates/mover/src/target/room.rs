@@ -1,4 +1,4 @@
-//! How much can still be written.
+//! The free space at the target.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::wire::ToSource;
 const PLAIN: [u64; 5] = [0x0102_1994, 0xef53, 0x5846_5342, 0x4d44, 0x2011_bab0];
 /// The time before a second answer.
 const MOMENT: Duration = Duration::from_secs(1);
-/// The time between two looks at the end of the copy.
+/// The interval at which a waiting thread checks whether the copy is over.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Receiving {
-    /// Tells the source; if it asks `again`, a moment later.
+    /// Sends the free space to the source. If the source asks `again`, waits a moment first.
     pub(super) fn tell_room(&self, again: bool, link: &SourceLink) {
         if again {
             stage::wait(Pause::Idle, || self.pause());

@@ -1,4 +1,4 @@
-//! What the target does with the messages of the source.
+//! Handles the messages of the source.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ impl End for Serving<'_> {
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Rest => {
                 stage::rest();
-                // Nothing may follow that takes along what is to be reported soon.
+                // Reports that wait for a further message must leave now, because none may follow.
                 link.outbox.wake();
             }
             ToTarget::Room { again } => receiving.tell_room(again, link),

@@ -9,7 +9,7 @@ use crate::link::{Link, OpenFlow};
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{EntryOutcome, MOST_OUTCOMES, ToSource, encode};
 
-/// The largest weight of messages on a link that the source has not heard: far more than an honest source ever has under way.
+/// The largest weight of unacknowledged messages on a link: far more than an honest source ever has in flight.
 const MOST_UNHEARD: usize = 64 << 20;
 /// The weight of a message beside its bytes.
 const WEIGHT: usize = 64;
@@ -27,13 +27,13 @@ impl SourceLink {
         self.outbox.say(message, weight);
     }
 
-    /// Tells the source what became of entries, if there are any, in as many messages as it takes.
+    /// Sends the source the outcomes of entries, if there are any, in as many messages as needed.
     pub(super) fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
         outcomes.chunks(MOST_OUTCOMES).for_each(|some| self.tell(&ToSource::Outcomes(some.to_vec())));
     }
 
-    /// Tells the source of pieces of one message, if there are any, after which it has no more to do than before. Several such
-    /// messages leave together.
+    /// Sends the source the outcomes of the pieces of one message, if there are any. They give the source no new work,
+    /// so several such messages leave together.
     pub(super) fn tell_soon(&self, outcomes: Vec<(u64, EntryOutcome)>) {
         if !outcomes.is_empty() {
             let message: Arc<[u8]> = encode(&ToSource::Outcomes(outcomes)).into();
@@ -47,11 +47,11 @@ impl SourceLink {
 pub(super) fn check_unheard(link: &SourceLink) -> Result<(), Error> {
     match link.outbox.weight() {
         ..=MOST_UNHEARD => Ok(()),
-        _ => Err(Error::Protocol("it does not say what it has heard")),
+        _ => Err(Error::Protocol("it does not acknowledge messages")),
     }
 }
 
-/// Sends what a target says to its source until the flow is broken.
+/// Sends the target's messages to its source until the flow breaks.
 pub(super) fn send_all(
     link: &SourceLink,
     flow: &OpenFlow<'_>,

@@ -1,11 +1,11 @@
-//! Waits for what puts content on stable storage. The system interrupts no such call.
+//! Waits for a sync to stable storage. The system interrupts no such call.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// The time between two looks at whether the copy is over.
+/// The interval at which a waiting thread checks whether the copy is over.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Waits until `sync` has put content on stable storage. Once the copy `is_over`, its thread is left behind, and ends with the
@@ -20,10 +20,10 @@ pub(super) fn waited(
     if is_over.load(Ordering::Acquire) {
         return Err(ErrorKind::Interrupted.into());
     }
-    let (tell, told) = sync_channel(1);
-    std::thread::Builder::new().name("sync".to_owned()).spawn(move || tell.send(sync()))?;
+    let (sender, receiver) = sync_channel(1);
+    std::thread::Builder::new().name("sync".to_owned()).spawn(move || sender.send(sync()))?;
     loop {
-        match told.recv_timeout(LOOK) {
+        match receiver.recv_timeout(LOOK) {
             Ok(synced) => return Ok(synced?),
             Err(RecvTimeoutError::Timeout) if !is_over.load(Ordering::Acquire) => {}
             Err(_) => return Err(ErrorKind::Interrupted.into()),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_of_a_sync_is_told() {
+    fn the_result_of_a_sync_is_reported() {
         let is_over = AtomicBool::new(false);
         waited(&is_over, || Ok(())).unwrap();
         let refused = waited(&is_over, || Err(rustix::io::Errno::IO));

@@ -1,4 +1,4 @@
-//! Removes what only the target has.
+//! Removes extras: the entries that only the target has.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::name::RelativeName;
 use crate::wire::{Failure, Operation, Swept, ToSource};
 
 impl Receiving {
-    /// Finds what only the target has in these folders, and removes it if `removes`. Tells the source.
+    /// Finds the extras in these folders, and removes them if `removes`. Reports to the source.
     pub(super) fn sweep(
         &self,
         number: u64,

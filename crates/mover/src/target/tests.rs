@@ -45,14 +45,14 @@ fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer 
 }
 
 /// Returns the messages to the source on a link.
-fn told(link: &SourceLink) -> Vec<ToSource> {
+fn sent(link: &SourceLink) -> Vec<ToSource> {
     let messages = (0..).map_while(|number| link.outbox.message(number));
     messages.map(|message| postcard::from_bytes(&message).expect("a message")).collect()
 }
 
 /// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
 #[test]
-fn a_source_writes_only_what_it_was_asked_for() {
+fn a_source_writes_only_requested_names() {
     let folder = tempfile::tempdir().unwrap();
     let asked = target(folder.path(), &["f", "d"]);
     let refused = Answer::Failed(Failure::plain(Operation::Name));
@@ -113,7 +113,7 @@ fn files_that_wait_are_not_open() {
 
 /// Files of one message are put in place together, and reported to the source in one message.
 #[test]
-fn what_arrives_together_is_committed_and_told_together() {
+fn what_arrives_together_is_committed_and_reported_together() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
@@ -128,7 +128,7 @@ fn what_arrives_together_is_committed_and_told_together() {
     drop(commits);
     target.commit_all(&queue);
     let outcomes = (0..9).map(|entry| (entry, EntryOutcome::Installed)).collect();
-    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(sent(&link), [ToSource::Outcomes(outcomes)]);
     let there = std::fs::metadata(folder.path().join("2/8")).unwrap();
     assert_eq!((there.mode() & 0o7777, there.mtime(), there.len()), (0o777, 1, 1));
 }
@@ -159,7 +159,7 @@ fn a_duplicate_piece_does_no_harm() {
     let (commits, _queue) = sync_channel(99);
     target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
     let outcomes = [EntryOutcome::Taken(0), EntryOutcome::Taken(1), EntryOutcome::Installed];
-    assert_eq!(told(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
+    assert_eq!(sent(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
     assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
 }
 
@@ -181,7 +181,7 @@ fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
 
 /// An earlier copy, which kept more, has ended before it could put its file in place.
 #[test]
-fn what_an_earlier_copy_has_set_does_not_stay() {
+fn metadata_of_an_earlier_copy_are_removed() {
     use rustix::fs::{Mode, XattrFlags};
     let folder = tempfile::tempdir().unwrap();
     let root = Root::open(folder.path()).unwrap();
@@ -208,13 +208,13 @@ fn what_an_earlier_copy_has_set_does_not_stay() {
 
 /// The source reads no longer list.
 #[test]
-fn many_outcomes_are_told_in_several_messages() {
+fn many_outcomes_are_reported_in_several_messages() {
     let link = SourceLink::new(0);
     let outcomes: Vec<(u64, EntryOutcome)> =
         (0..5_000).map(|entry| (entry, EntryOutcome::Installed)).collect();
     link.tell_outcomes(outcomes.clone());
     link.tell_outcomes(Vec::new());
-    let messages = told(&link).into_iter().map(|message| match message {
+    let messages = sent(&link).into_iter().map(|message| match message {
         ToSource::Outcomes(outcomes) => outcomes,
         other => panic!("{other:?} in place of outcomes"),
     });
@@ -222,7 +222,7 @@ fn many_outcomes_are_told_in_several_messages() {
     assert!(messages.len() == 3 && messages.concat() == outcomes);
 }
 
-/// What a source sends beside names and content is bounded too, and devices are made only where the user asked for them.
+/// Metadata of a source are bounded too, and devices are created only where the user asked for them.
 #[test]
 fn a_source_gets_no_more_memory_for_attributes_and_no_device() {
     let folder = tempfile::tempdir().unwrap();

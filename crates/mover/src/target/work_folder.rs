@@ -1,5 +1,5 @@
-//! The folder for what is not yet whole, in the target's folder: incomplete files, which no other user can see, and the lock
-//! that keeps a second copy out.
+//! The folder for incomplete files, in the target's folder. No other user can see them. It also has the lock that keeps
+//! a second copy out.
 
 mod clean;
 
@@ -31,7 +31,7 @@ const SHORT: &[u8] = b".short";
 const HOLDER: &[u8] = b"landspeed-holder";
 /// The file that says that a copy has made the target's folder, and has not yet given it what the source's has.
 const NEW: &[u8] = b"landspeed-new";
-/// The folder that is made for a moment ([`gives_rights`]).
+/// The probe folder of [`gives_rights`].
 const TRIED: &[u8] = b"landspeed-mode";
 /// Why a folder that others may use is refused.
 const SHARED: &str = "other users have rights to it";
@@ -74,7 +74,7 @@ impl WorkFolder {
                 continue;
             }
             is_private(&folder, &path)?;
-            // What is made in it would inherit the same.
+            // Entries that are created in it would inherit the same.
             shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
             let mut work = WorkFolder { folder, above, direct: Arc::default(), has_parts: false };
@@ -93,8 +93,8 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or one
-    /// before it that was interrupted. It is so for the next one too.
+    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or
+    /// an interrupted one before it. The result stays true for the next copy.
     pub(super) fn is_in_new(&self, has_made: bool) -> io::Result<bool> {
         let create = if has_made { OFlags::CREATE } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;
@@ -104,7 +104,7 @@ impl WorkFolder {
         }
     }
 
-    /// The target's folder has all that it is to have.
+    /// The target's folder is complete.
     pub(super) fn forget_new(&self) {
         self.remove(NEW);
     }
@@ -189,8 +189,8 @@ impl WorkFolder {
         }
     }
 
-    /// Removes what is left of short files and links. Other names are left, because a user who owns the target's folder could
-    /// have put a folder of another copy in the place of this one. Returns true if parts of long files are among them.
+    /// Removes what is left of short files and links. Other names are left, because a user who owns the target's folder
+    /// could have replaced this one by the folder of another copy. Returns true if parts of long files are among them.
     fn remove_short_files(&self) -> io::Result<bool> {
         let mut has_parts = false;
         for entry in Dir::read_from(&self.folder)? {
@@ -266,8 +266,8 @@ pub(super) fn short(entry: u64) -> Vec<u8> {
     [entry.to_string().as_bytes(), SHORT].concat()
 }
 
-/// Returns the name of a further name of a file while it is made. Nothing else has it: what a source says of the same number on
-/// another flow would be done to that file.
+/// Returns the name of a further name of a file while it is made. No other entry has this name: otherwise a message
+/// about the same number on another flow would change that file.
 pub(super) fn further(entry: u64) -> Vec<u8> {
     [&b"link-"[..], &short(entry)].concat()
 }
@@ -296,8 +296,8 @@ fn unsafe_folder(path: &Path, why: &'static str) -> Error {
     Error::UnsafeFolder { path: path.display().to_string(), why }
 }
 
-/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Finds
-/// out by making a folder for a moment.
+/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the
+/// same. Finds out by a probe folder.
 fn gives_rights(folder: &OwnedFd) -> bool {
     // A copy that was killed may have left it.
     let _ = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_short_files_is_removed_at_the_end() {
+    fn remains_of_short_files_are_removed_at_the_end() {
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
         let open = || WorkFolder::open(&root, all.path()).unwrap();
@@ -345,7 +345,7 @@ mod tests {
 
     /// A copy that ended between the last piece and the final name has left a file with the mode of the source's.
     #[test]
-    fn a_part_that_may_not_be_written_is_opened_all_the_same() {
+    fn a_part_whose_mode_forbids_writing_is_opened_anyway() {
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
         let work = WorkFolder::open(&root, all.path()).unwrap();

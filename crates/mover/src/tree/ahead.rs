@@ -1,8 +1,8 @@
 //! Reads folders ahead of a walk, in threads of its own.
 //!
-//! A look at an entry may wait for a disk or for another host, and one thread that waits has nothing else under way. So helpers read
-//! parts of folders that the walk comes to soon. The walk takes what they have read in the order in which it would read by itself
-//! ([`Steps`]), and reads what comes next by itself if none of them does: no helper is ever needed.
+//! A look at an entry may wait for a disk or for another host, and a thread that waits does nothing else. So helpers
+//! read parts of folders that the walk will need soon. The walk takes what they have read in the order in which it
+//! would read by itself ([`Steps`]), and reads the next part itself if none of them does. It works without any helper.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::stage::{self, Pause, StageTotals};
 /// The number of portions, for each helper, that may be between the walk and what is read ahead.
 const NEAR: usize = 4;
 
-/// What is read ahead of a walk below a folder.
+/// The entries that are read ahead of a walk below a folder.
 pub(super) struct Ahead<'a> {
     tree: &'a Tree,
     only_folders: bool,
@@ -82,7 +82,7 @@ impl<'a> Ahead<'a> {
                 NextStep::Read(reading, part) => {
                     MutexGuard::unlocked(&mut steps, || self.read(reading, part));
                 }
-                // A helper waits for the file system in the place of this thread.
+                // A helper waits for the file system instead of this thread.
                 NextStep::Wait => stage::wait(Pause::Device, || self.moved.wait(&mut steps)),
             }
         }
@@ -106,7 +106,7 @@ impl<'a> Ahead<'a> {
             if let Some(next) = steps.next_ahead(self.near()) {
                 return Some(next);
             }
-            // The walk and the other helpers have what there is.
+            // The walk and the other helpers have all parts.
             stage::wait(Pause::Idle, || self.wanted.wait(&mut steps));
         }
         None

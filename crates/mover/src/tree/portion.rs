@@ -27,7 +27,7 @@ pub(super) struct OpenFolder {
     entries: OwnedFd,
 }
 
-/// What is to be read of a folder.
+/// The part of a folder that is to be read.
 #[derive(Debug)]
 pub(super) enum FolderPart {
     Whole(RelativeName),
@@ -94,7 +94,7 @@ impl OpenFolder {
     }
 }
 
-/// What is known of a name that was read.
+/// The known facts about a name that was read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Seen {
     Found(Box<FoundEntry>),

@@ -42,7 +42,7 @@ impl Tree {
         let file = self.open(&place.inner).map_err(|error| ReadProblem::of(Operation::Open, &error))?;
         let file = File::from(file);
         let read = read(&file);
-        // What was read of a file that has changed, or why it could not be read, says nothing.
+        // The content of a file that has changed does not count, nor does the reason why it could not be read.
         is_as_found(&file, place)?;
         read
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_changes_while_it_is_read_is_told_from_one_that_does_not() {
+    fn a_file_that_changes_while_it_is_read_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "abc").unwrap();
@@ -101,7 +101,7 @@ mod tests {
             read(file)
         });
         assert_eq!(shorter, Err(ReadProblem::Changed));
-        // The reason why it could not be read says nothing either.
+        // The reason why it could not be read does not count either.
         let longer =
             tree.read(&place, |_| Err::<(), _>(ReadProblem::Failed(Failure::plain(Operation::Read))));
         assert_eq!(longer, Err(ReadProblem::Changed));

@@ -1,4 +1,4 @@
-//! What a walk has before it, in the order in which it goes: pure, without files and threads.
+//! The remaining steps of a walk, in its order. Pure: it touches neither files nor threads.
 //!
 //! The steps are a stack. A part of a folder that is read becomes two steps: what was read, and below it the place of the folders
 //! that are found in it. The rest of the folder is put between both. So the order is the same whatever is read first.
@@ -24,11 +24,11 @@ enum Step {
     Reading(u64),
     /// This was read. The number is the memory that it takes.
     Read(Vec<Seen>, usize),
-    /// Here the folders come that the reading with this number finds.
+    /// The place for the folders that the reading with this number finds.
     Place(u64),
 }
 
-/// What the walk does next.
+/// The next action of the walk.
 #[derive(Debug)]
 pub(super) enum NextStep {
     /// Read this, as the reading with this number.

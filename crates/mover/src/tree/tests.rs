@@ -89,9 +89,9 @@ fn a_tree_is_walked_with_its_links_and_fifos_and_without_sockets() {
     assert!(folders.failed.is_empty());
 }
 
-/// What is left alone is not named as failed either, and a folder is not entered.
+/// Ignored entries are not named as failed either, and ignored folders are not entered.
 #[test]
-fn what_is_ignored_is_not_looked_into() {
+fn ignored_folders_are_not_entered() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
@@ -111,7 +111,7 @@ fn what_is_ignored_is_not_looked_into() {
 }
 
 #[test]
-fn only_what_is_named_is_walked_with_its_folders() {
+fn only_named_entries_are_walked_with_their_folders() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::create_dir_all(at("a/b/c")).unwrap();
@@ -128,7 +128,7 @@ fn only_what_is_named_is_walked_with_its_folders() {
     let expected =
         ["t", "t/a", "t/a/b", "t/a/b/g", "t/whole", "t/whole/inner", "t/whole/inner/i", "t/whole/j"];
     assert_eq!(found, expected);
-    // What is missing is named, and no link leads to what is named below it.
+    // A missing entry is named, and no link leads to a named entry below it.
     let failed: Vec<&str> = seen.failed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(failed, ["t/a/link/g", "t/a/none"]);
     let folders = walked_of(folder.path(), true, &ignored, Some(&names));

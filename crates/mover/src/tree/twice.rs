@@ -36,7 +36,7 @@ impl Visitor for OncePerName<'_> {
     }
 }
 
-/// What trees before that of an entry have for its name.
+/// The entry that earlier trees have under the name of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameUse {
     /// Nothing, or a folder where the entry is one too: folders are merged.
@@ -47,15 +47,15 @@ enum NameUse {
     Taken,
 }
 
-/// Returns what the trees before that of an entry have for its name.
+/// Returns what the earlier trees have under the name of an entry.
 fn name_use(trees: &[Tree], entry: &FoundEntry) -> NameUse {
     let mut uses = trees[..entry.place.tree].iter().map(|tree| tree.name_use(entry));
     uses.find(|of| *of != NameUse::Free).unwrap_or(NameUse::Free)
 }
 
 impl Tree {
-    /// Returns what this tree has for the name of an entry. Anything above it that is not a folder counts as
-    /// another entry.
+    /// Returns what this tree has under the name of an entry. Anything above it that is not a folder counts as another
+    /// entry.
     fn name_use(&self, entry: &FoundEntry) -> NameUse {
         let Some(inner) = entry.offered.name.below(&self.target) else { return NameUse::Free };
         if self.has_none(&inner) {

@@ -32,8 +32,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes all that is below a folder, which was taken. What is found last is read first: a tree is gone through to its ends, so
-    /// that few folders wait to be read. Returns false to end the walk.
+    /// Takes all that is below a folder, which was taken. The folder that was found last is read first: a tree is gone
+    /// through to its ends, so that few folders wait to be read. Returns false to end the walk.
     pub(super) fn all_in(&mut self, folder: &RelativeName) -> bool {
         let ahead = Ahead::new(self.tree, self.only_folders);
         ahead.push(folder.clone());

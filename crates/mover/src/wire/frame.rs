@@ -51,11 +51,11 @@ impl<'a> FrameWriter<'a> {
         let mut waiting = self.waiting.lock();
         push_frame(&mut waiting, message, body.len(), self.taken.load(Ordering::Acquire));
         if body.len() > ROOM {
-            // To send the head together with a piece of 1 MiB would save no TLS record and no call: it fills 64 records, and four
-            // calls encrypt 16 each.
+            // Sending the head together with a piece of 1 MiB would save no TLS record and no call: the piece fills 64
+            // records, and four calls encrypt 16 each.
             return self.flush(&mut waiting, body);
         }
-        // To copy a short body costs less than another call.
+        // Copying a short body costs less than another call.
         waiting.extend_from_slice(body);
         self.flush(&mut waiting, &[])
     }
@@ -68,12 +68,12 @@ impl<'a> FrameWriter<'a> {
         self.flush(&mut waiting, &[])
     }
 
-    /// Sends a frame without a message, which says that this end lives and how many messages it has taken.
+    /// Sends a frame without a message: a keep-alive that acknowledges messages.
     pub(crate) fn beat(&self) -> Result<(), Error> {
         self.send(&[], &[])
     }
 
-    /// Returns what TCP says of the flow so far; `None` if the flow is none of TCP.
+    /// Returns the flow's TCP_INFO; `None` if its transport is not TCP.
     pub(crate) fn limits(&self) -> Option<TcpLimits> {
         self.flow.sockets().first().and_then(|socket| tcp_limits(socket).ok())
     }
@@ -120,7 +120,7 @@ fn is_wait(error: &io::Error) -> bool {
 /// A frame that has arrived.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame<'r, M> {
-    /// `None` in a frame that only says what its sender has taken.
+    /// `None` in a frame that only acknowledges messages.
     pub(crate) message: Option<M>,
     pub(crate) body: &'r [u8],
     /// The number of messages that its sender has taken.
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// A flow that is opened again would bring the same.
+    /// Opening the flow again would not help.
     #[test]
     fn another_version_is_refused_and_is_no_error_of_the_flow() {
         let [name @ .., version] = GREETING;
@@ -361,9 +361,9 @@ mod tests {
         });
     }
 
-    /// A flow that is opened again would bring the same.
+    /// Opening the flow again would not help.
     #[test]
-    fn what_no_end_sends_is_no_error_of_the_flow() {
+    fn an_invalid_frame_is_no_error_of_the_flow() {
         let long = [frame(&[], b"body", 0), u64::MAX.to_le_bytes().repeat(2), frame(&[0xff], &[], 0)];
         for bytes in long {
             read(Held { bytes, step: 64 }, |reader| {

@@ -1,4 +1,4 @@
-//! Bytes of strangers in the place of messages, and messages with a few other bytes: `make fuzz-frames` tries many more.
+//! Arbitrary bytes as messages, and messages with a few changed bytes. `make fuzz-frames` tries many more.
 
 use std::fmt::Debug;
 

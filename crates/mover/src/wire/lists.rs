@@ -1,4 +1,4 @@
-//! Reads lists that are short in what an honest end sends. Otherwise a message of 4 MiB could become a list of hundreds of MiB,
+//! Reads lists that an honest end keeps short. Otherwise a message of 4 MiB could become a list of hundreds of MiB,
 //! because an element may be one byte there and dozens in memory.
 
 use std::fmt;

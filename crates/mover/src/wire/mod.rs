@@ -58,7 +58,7 @@ pub(crate) enum ToTarget {
     Withdraw { entry: u64 },
     /// All entries are settled. Answered with [`ToSource::Finished`].
     Finish,
-    /// The source says nothing more: it has heard that all is finished, or it cannot go on.
+    /// The source's last message: it has heard that all is finished, or it cannot continue.
     Over,
     /// Pieces as in [`ToTarget::Pieces`], of which some have holes. The body has the data alone.
     SparsePieces(#[serde(deserialize_with = "few")] Vec<SparsePiece>),
@@ -69,7 +69,7 @@ pub(crate) enum ToTarget {
         #[serde(deserialize_with = "lists::ranges")]
         holes: Vec<(u32, u32)>,
     },
-    /// What folders of the source have. The target looks for what it alone has, and removes it if `removes`. Answered with
+    /// The names in folders of the source. The target looks for extras, and removes them if `removes`. Answered with
     /// [`ToSource::Swept`].
     Names {
         number: u64,
@@ -77,7 +77,7 @@ pub(crate) enum ToTarget {
         folders: Vec<FolderNames>,
         removes: bool,
     },
-    /// Nothing is left for this flow, unless something comes of what other flows have: its time says nothing of what holds
+    /// Nothing is left for this flow, unless the work of other flows leads to more. Its time does not show what holds
     /// the copy.
     Rest,
     /// How much can still be written? Answered with [`ToSource::Room`], a moment later if it is asked `again`.
@@ -96,7 +96,7 @@ pub(crate) struct OfferedEntry {
     pub(crate) link: HardLink,
 }
 
-/// What an entry is to the other names of its file (link(2)).
+/// How an entry relates to the other names of its file (link(2)).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum HardLink {
     /// It has no other names, or is to have none.
@@ -116,7 +116,7 @@ pub(crate) enum EntryKind {
     },
     Folder,
     Symlink {
-        /// What the link says, which is never followed.
+        /// The target of the link, which is never followed.
         to: Vec<u8>,
     },
     Fifo,
@@ -144,10 +144,10 @@ pub(crate) enum ToSource {
         #[serde(deserialize_with = "few")]
         answers: Vec<Answer>,
     },
-    /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message,
-    /// up to [`MOST_OUTCOMES`].
+    /// The outcomes of pieces and entries, each with the number of its entry. Those that become known together share a
+    /// message, up to [`MOST_OUTCOMES`].
     Outcomes(#[serde(deserialize_with = "lists::outcomes")] Vec<(u64, EntryOutcome)>),
-    /// What the target did not take of entries that it has otherwise. Comes before [`ToSource::Finished`], if anything was lost.
+    /// The metadata that the target could not keep. Comes before [`ToSource::Finished`], if anything was lost.
     Lost(#[serde(deserialize_with = "few")] Vec<LostKind>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
@@ -172,12 +172,12 @@ pub(crate) enum Answer {
     Failed(Failure),
 }
 
-/// What became of a piece or of an entry.
+/// The outcome of a piece or of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum EntryOutcome {
     /// The target has taken the piece with this index.
     Taken(u32),
-    /// What the target has of the piece with this index is something else: it is to be sent.
+    /// The target's piece with this index differs: the source is to send its own.
     Again(u32),
     /// The entry has its name, and its content is on stable storage.
     Installed,
@@ -226,7 +226,7 @@ pub(crate) enum Operation {
     /// The name is too long, or one that a copy keeps for itself.
     Name,
     Remove,
-    /// Letters of both cases, or of both forms, are one in the folder.
+    /// The folder is not case-sensitive, or treats composed and decomposed letters as the same.
     RemoveWithoutCase,
     /// As many entries were removed as were counted, or as may be.
     RemoveBeyond,

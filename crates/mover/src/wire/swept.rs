@@ -1,4 +1,4 @@
-//! What came of a sweep.
+//! The result of a sweep.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::name::RelativeName;
 /// The largest number of failures of a sweep that are named. Further ones are counted.
 const MOST_FAILURES: usize = 64;
 
-/// What a sweep of folders came to.
+/// The result of a sweep of folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Swept {
     /// The extras that were found, or that were removed.
@@ -20,7 +20,7 @@ pub(crate) struct Swept {
 }
 
 impl Swept {
-    /// Adds what came of further folders.
+    /// Adds the result of further folders.
     pub(crate) fn add(&mut self, other: Swept) {
         let Swept { extras, failed, failures } = other;
         self.extras += extras;

@@ -25,7 +25,7 @@ enum PathEvent {
     CutAll,
     /// The connection that carried the last bytes is cut.
     CutOne,
-    /// No byte passes any more, and nothing is said of it.
+    /// No byte passes any more, and no error is reported.
     Silence,
     /// No further connection is passed on.
     Full,
@@ -180,7 +180,7 @@ fn mib(number: u64) -> u64 {
 }
 
 #[test]
-fn a_copy_goes_on_over_flows_that_are_opened_again() {
+fn a_copy_continues_over_flows_that_are_opened_again() {
     for (transport, is_opened_by_target) in [("tcp", false), ("tls", true), ("tls", false)] {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         tree(from.path());
@@ -258,7 +258,7 @@ fn a_path_that_is_silent_for_a_while_is_used_again() {
 
 /// The copy takes longer than it would wait for a flow that has broken.
 #[test]
-fn a_copy_goes_on_without_flows_that_it_cannot_open_later() {
+fn a_copy_continues_without_flows_that_it_cannot_open_later() {
     for is_opened_by_target in [false, true] {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(from.path().join("long"), bytes(28 * MIB, 6)).unwrap();
@@ -364,7 +364,7 @@ fn both_ends_of_a_comparison_give_up_on_a_path_that_falls_silent() {
     }
 }
 
-/// An end that is busy for longer than the other one would wait says all the while that it lives.
+/// An end that is busy for longer than the other one would wait sends keep-alives meanwhile.
 #[test]
 fn a_comparison_waits_for_an_end_that_is_busy() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -34,7 +34,7 @@ pub(super) fn compared(
 }
 
 #[test]
-fn a_comparison_names_what_differs_and_changes_nothing() {
+fn a_comparison_names_differences_and_changes_nothing() {
     let (from, all) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to) = (from.path(), all.path().join("new"));
     tree(from);
@@ -61,7 +61,7 @@ fn a_comparison_names_what_differs_and_changes_nothing() {
 }
 
 #[test]
-fn a_verification_reads_what_has_the_same_length() {
+fn a_verification_reads_files_of_the_same_length() {
     let (from, all) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to) = (from.path(), all.path().join("new"));
     tree(from);

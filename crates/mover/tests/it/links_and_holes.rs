@@ -73,7 +73,7 @@ fn copy_within_a_minute(from: &Path, to: &Path) -> CopyOutcome {
     })
 }
 
-/// Neither end reads, sends, hashes or writes what is not there.
+/// Neither end reads, sends, hashes or writes a hole.
 #[test]
 fn a_long_hole_costs_neither_time_nor_room() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -334,8 +334,8 @@ fn the_part_of_a_name_that_is_a_link_now_does_not_stay() {
     assert_eq!(inode(to.path(), "one"), inode(to.path(), "two"));
 }
 
-/// Zeros in place are the same as a hole, and other bytes in the place of a hole do not stay. A file that is replaced gets its
-/// other names again.
+/// Zeros in place are the same as a hole, and other bytes where the source has a hole do not stay. A file that is
+/// replaced gets its other names again.
 #[test]
 fn files_with_holes_and_other_names_are_compared_by_content() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

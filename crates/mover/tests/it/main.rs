@@ -30,7 +30,7 @@ use landspeed_transport::{CancelFlag, Listener, find};
 
 const MIB: usize = 1 << 20;
 
-/// How the two ends of a copy get their flows.
+/// The flows of the two ends of a copy.
 type Ends = [Flows; 2];
 
 /// Returns the ends of a copy over flows of a transport on loopback.
@@ -233,7 +233,7 @@ fn a_file_that_differs_is_replaced_and_another_left() {
     assert_eq!(fs::read(to.path().join("other")).unwrap(), b"stays");
 }
 
-/// A copy that ends in the middle leaves no final name with a part of a file, and the next one goes on where it ended.
+/// A copy that ends in the middle leaves no final name with a part of a file, and the next one resumes where it ended.
 #[test]
 fn an_interrupted_copy_goes_on() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,4 +1,4 @@
-//! What a copy keeps of entries beside their content.
+//! The metadata that a copy keeps of entries.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, UTIME_
 use super::compare::compared;
 use super::*;
 
-/// What the file system says of an entry, and its extended attributes, read without the mover's code.
+/// The metadata of an entry, and its extended attributes, read without the mover's code.
 #[derive(Debug, PartialEq)]
 struct Facts {
     mode: u32,
@@ -122,7 +122,7 @@ fn kept_tree(root: &Path) {
 }
 
 #[test]
-fn a_copy_keeps_what_an_entry_has() {
+fn a_copy_keeps_the_metadata_of_an_entry() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to) = (from.path(), to.path());
     kept_tree(from);
@@ -138,7 +138,7 @@ fn a_copy_keeps_what_an_entry_has() {
 
 /// None of this changes content or its time, so that no file is sent again.
 #[test]
-fn what_changed_beside_the_content_is_found_and_set() {
+fn changed_metadata_are_found_and_set() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to) = (from.path(), to.path());
     kept_tree(from);
@@ -208,7 +208,7 @@ fn nothing_of_the_targets_folder_is_inherited() {
 
 /// Without the mode, new entries get the one that this user's programs give, and those that are there keep theirs.
 #[test]
-fn what_is_left_out_stays_as_it_is() {
+fn metadata_that_are_left_out_stay() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     kept_tree(from.path());
     set_mode(&from.path().join("plain"), 0o777);

@@ -71,7 +71,7 @@ fn files_that_are_made_as_they_are_sent_arrive() {
 }
 
 #[test]
-fn an_end_that_keeps_nothing_counts_what_was_whole() {
+fn an_end_that_keeps_nothing_counts_whole_files() {
     let from = tempfile::tempdir().unwrap();
     tree(from.path());
     let expected: u64 = content(from.path()).values().map(|entry| entry.3.len() as u64).sum();

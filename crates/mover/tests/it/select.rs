@@ -61,7 +61,7 @@ fn names_of(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_ignored_is_not_copied_and_not_compared() {
+fn ignored_entries_are_neither_copied_nor_compared() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make(from.path(), &[b"a/", b"a/f", b"a/x.o", b"a/keep.o", b"build/", b"build/f", b"odd\xff.tmp"]);
     let rules = || rules(&[b"*.o", b"!keep.o", b"/build/", b"*\xff.tmp"], None);
@@ -73,7 +73,7 @@ fn what_is_ignored_is_not_copied_and_not_compared() {
 }
 
 #[test]
-fn what_only_the_target_has_is_removed_and_all_else_stays() {
+fn extras_are_removed_and_all_else_stays() {
     let (from, all) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to, outside) = (from.path(), all.path().join("to"), all.path().join("outside"));
     tree(from);
@@ -128,7 +128,7 @@ fn an_empty_source_deletes_nothing_unless_a_bound_is_given() {
 
 /// More entries in one folder than one message tells, and more folders.
 #[test]
-fn folders_are_told_in_parts() {
+fn folders_are_listed_in_parts() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make(from.path(), &[b"one"]);
     (0..700).for_each(|n| fs::create_dir_all(from.path().join(format!("folders/{n}"))).unwrap());
@@ -169,7 +169,7 @@ fn nothing_is_removed_where_anything_failed() {
 
 /// In one folder, two names that differ in their letters are one entry, as where the file system does not tell them apart.
 #[test]
-fn a_folder_that_cannot_be_swept_keeps_what_is_in_all_others() {
+fn a_folder_that_cannot_be_swept_keeps_the_extras_of_all_others() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make(from.path(), &[b"a/", b"z/"]);
     make(to.path(), &[b"a/", b"a/extra", b"m/", b"z/", b"z/f"]);
@@ -184,7 +184,7 @@ fn a_folder_that_cannot_be_swept_keeps_what_is_in_all_others() {
     assert_eq!(names_of(to.path()), ["a", "a/extra", "m", "z", "z/F", "z/f"]);
 }
 
-/// What the source cannot read may be there, so nothing is known of what lies below its name at the target.
+/// An entry that the source cannot read may exist, so the entries below its name at the target may not be extras.
 #[test]
 fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {
     if rustix::process::geteuid().is_root() {
@@ -200,7 +200,7 @@ fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {
     fs::set_permissions(from.path().join("shut"), PermissionsExt::from_mode(0o700)).unwrap();
 }
 
-/// The target has a link in the place of a folder of the source.
+/// The target has a link where the source has a folder.
 #[test]
 fn a_link_in_the_place_of_a_folder_leads_nowhere() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -336,7 +336,7 @@ fn files_are_compared_by_content() {
 
 /// A file at the target that cannot be read, or that is something else, is replaced as without a comparison.
 #[test]
-fn what_cannot_be_compared_is_replaced() {
+fn a_file_that_cannot_be_compared_is_replaced() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(from.path().join("shut"), "new").unwrap();
     fs::write(to.path().join("shut"), "old").unwrap();
@@ -350,7 +350,7 @@ fn what_cannot_be_compared_is_replaced() {
 }
 
 #[test]
-fn only_what_is_named_is_copied() {
+fn only_named_entries_are_copied() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     make(from.path(), &[b"a/", b"a/f", b"a/g", b"whole/", b"whole/h", b"odd\xff", b"top"]);
     fs::set_permissions(from.path().join("a"), PermissionsExt::from_mode(0o750)).unwrap();

@@ -1,4 +1,4 @@
-//! What the stages of a copy did with their time, and what held it.
+//! The times of a copy's stages, and its bottleneck.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -71,7 +71,7 @@ fn every_stage_of_both_ends_has_its_time() {
     }
 }
 
-/// The least of eight copies each way, by turns: other programs add to the processor time of some.
+/// The least of eight copies each way, alternating: other programs add to the processor time of some.
 #[test]
 fn a_source_that_is_slowed_uses_more_of_its_processor_for_the_same_copy() {
     let from = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is changed on a copy that goes on.
+//! Settings that change while a copy runs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,13 +20,13 @@ fn arm(flows: u32, control: Option<&str>) -> CopyArm {
     CopyArm { flows, control: control.map(str::to_owned), ..CopyArm::default() }
 }
 
-/// Two flows over UDT, in the place of the copy's own.
+/// Two flows over UDT, instead of the copy's own.
 fn udt() -> CopyArm {
     CopyArm { transport: Some("udt".to_owned()), ..arm(2, None) }
 }
 
-/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them calls the address
-/// that `through` makes of the server's.
+/// Returns what both ends need for flows over UDT beside those of a copy. The end that opens them connects to the
+/// address that `through` returns for the server's.
 fn over_udt(through: impl FnOnce(SocketAddr) -> SocketAddr) -> [OtherFlows; 2] {
     let (mut caller, listener) = openings("tls-udt");
     caller.server = through(caller.server);
@@ -107,7 +107,7 @@ fn turn_until(progress: &CopyProgress, arm: &CopyArm, is_wanted: &dyn Fn(&CopyCo
     panic!("no turn is as wanted: {seen:?}");
 }
 
-/// The copy is so slow, by a limit, that it goes on for all turns.
+/// A limit makes the copy slow enough for all turns.
 #[test]
 fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_on() {
     let cancel = CancelFlag::default();
@@ -130,7 +130,7 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
     assert!(!late.is_clean, "{late:?}");
 }
 
-/// Whether the file system takes such writes or refuses them, all bytes arrive.
+/// All bytes arrive, even if the file system refuses such writes.
 #[test]
 fn pieces_that_go_past_the_page_cache_in_the_middle_of_a_copy_arrive_too() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -192,7 +192,7 @@ fn a_copy_turns_to_flows_of_another_transport_and_back() {
     }
 }
 
-/// A socket that says nothing stands for a firewall that lets in TCP alone.
+/// A silent socket acts as a firewall that lets in TCP alone.
 #[test]
 fn where_another_transport_is_not_let_in_the_own_flows_go_on() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpufreq_comes_first_and_cpuinfo_stands_in() {
+    fn cpufreq_comes_first_and_cpuinfo_is_the_fallback() {
         let tree = tempfile::tempdir().unwrap();
         let files = SystemFiles::below(tree.path());
         assert_eq!(read(&files, 1), ProcessorClock::default());

@@ -66,19 +66,19 @@ const GUARDED: &str = "this process has the privilege, so a security module refu
 mod tests {
     use super::*;
 
-    fn told(errno: i32, paranoid: Option<i32>, capable: bool, filtered: bool) -> String {
+    fn text(errno: i32, paranoid: Option<i32>, capable: bool, filtered: bool) -> String {
         refused(&io::Error::from_raw_os_error(errno), &SamplingRights { paranoid, capable, filtered })
     }
 
     #[test]
-    fn each_refusal_names_what_is_missing_and_what_helps() {
-        let unprivileged = told(libc::EACCES, Some(2), false, false);
+    fn each_refusal_names_its_cause() {
+        let unprivileged = text(libc::EACCES, Some(2), false, false);
         assert!(unprivileged.contains("perf_event_paranoid is 2") && unprivileged.contains("CAP_PERFMON"));
-        assert!(told(libc::EACCES, None, false, false).contains("paranoid is unknown"));
-        assert!(told(libc::ENOSYS, Some(2), true, false).contains("CONFIG_PERF_EVENTS"));
-        assert!(told(libc::EPERM, Some(2), true, true).contains("seccomp filter is in force"));
-        assert!(told(libc::EPERM, Some(-1), false, true).contains("seccomp filter is in force"));
-        assert!(told(libc::EPERM, Some(2), true, false).contains("lockdown"));
-        assert!(told(libc::EMFILE, Some(2), true, false).contains("perf_event_open(2)"));
+        assert!(text(libc::EACCES, None, false, false).contains("paranoid is unknown"));
+        assert!(text(libc::ENOSYS, Some(2), true, false).contains("CONFIG_PERF_EVENTS"));
+        assert!(text(libc::EPERM, Some(2), true, true).contains("seccomp filter is in force"));
+        assert!(text(libc::EPERM, Some(-1), false, true).contains("seccomp filter is in force"));
+        assert!(text(libc::EPERM, Some(2), true, false).contains("lockdown"));
+        assert!(text(libc::EMFILE, Some(2), true, false).contains("perf_event_open(2)"));
     }
 }

@@ -130,7 +130,7 @@ mod tests {
     ";
 
     #[test]
-    fn stacks_seen_in_the_wild_are_what_they_are() {
+    fn recorded_stacks_have_the_right_class() {
         for line in STACKS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (name, stack) = line.split_once(": ").unwrap();
             let class = CostClass::ALL.into_iter().find(|class| class.name() == name).expect(name);
@@ -155,11 +155,11 @@ mod tests {
             assert_eq!(judged(stack), SampleClassification::Class { class, moved: true }, "{stack}");
         }
         let alone = SampleClassification::Class { class: CostClass::Lock, moved: false };
-        assert_eq!(judged("_raw_spin_unlock_irqrestore"), alone, "nobody to give it to");
+        assert_eq!(judged("_raw_spin_unlock_irqrestore"), alone, "no class to give it to");
     }
 
     #[test]
-    fn a_processor_at_rest_is_idle_and_what_interrupts_it_is_not() {
+    fn a_processor_at_rest_is_idle_and_its_interrupts_are_not() {
         assert_eq!(
             judged("pv_native_safe_halt < default_idle < default_idle_call < do_idle"),
             SampleClassification::Idle
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_knows_is_shown_not_guessed() {
+    fn unknown_functions_are_shown_not_guessed() {
         assert_eq!(
             judged("no_such_function < tcp_sendmsg"),
             SampleClassification::Unknown("no_such_function")

@@ -117,13 +117,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_of_cycles_stands_for_the_same_time_as_one_of_the_clock() {
+    fn a_sample_of_cycles_represents_the_same_time_as_one_of_the_clock() {
         assert_eq!(SampleEvent::CpuClock.period(), 1_001_001);
         assert_eq!(SampleEvent::Cycles { per_second: 3_000_000_000 }.period(), 3_003_003);
     }
 
     #[test]
-    fn a_counters_rate_is_that_of_what_it_counts() {
+    fn a_counters_rate_is_the_rate_of_its_event() {
         match rate(Builder::new(Software::TASK_CLOCK)) {
             // This clock counts nanoseconds of this thread, so its rate is 10^9 per second, except for the delay
             // between the readings of the two clocks.

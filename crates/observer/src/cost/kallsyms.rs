@@ -98,8 +98,8 @@ pub(super) fn shown() -> Result<(), String> {
     let restrict =
         crate::procfile::word("/proc/sys/kernel/kptr_restrict").unwrap_or_else(|| "unknown".into());
     Err(format!(
-        "{PATH} hides the kernel's addresses (kernel.kptr_restrict is {restrict}), so that no sample could be told \
-         from another; run it as root or with CAP_SYSLOG, and with kernel.kptr_restrict below 2"
+        "{PATH} hides the kernel's addresses (kernel.kptr_restrict is {restrict}), so that samples cannot be \
+         attributed to functions; run it as root or with CAP_SYSLOG, and with kernel.kptr_restrict below 2"
     ))
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_shows_its_symbols_or_says_why_not() {
+    fn this_kernel_shows_its_symbols_or_gives_the_reason() {
         let symbols = Kallsyms::read(&[]);
         match shown() {
             Ok(()) => assert!(symbols.unwrap().function(u64::MAX - 1).is_some()),

@@ -275,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn softirqs_outside_of_the_workload_are_told_not_counted() {
+    fn softirqs_outside_of_the_workload_are_noted_not_counted() {
         let other: &[u64] = &[KERNEL, 0xffff_6010, 0xffff_5010];
         let carried: &[u64] = &[KERNEL, 0xffff_5010, 0xffff_4010];
         let scope = SampleScope::Tasks(std::collections::BTreeSet::from([7]));
         let seen = seen(scope, &[(7, &[KERNEL, 0xffff_0010]), (8, other), (8, other), (15, carried)]);
         assert_eq!((seen.samples, seen.scope.as_str()), (1, "tasks"));
-        let told = seen.notes.iter().find(|note| note.starts_with("scope")).unwrap();
-        assert!(told.contains("1 samples in ksoftirqd, 2 on top of other tasks"), "{told}");
+        let note = seen.notes.iter().find(|note| note.starts_with("scope")).unwrap();
+        assert!(note.contains("1 samples in ksoftirqd, 2 on top of other tasks"), "{note}");
     }
 
     #[test]

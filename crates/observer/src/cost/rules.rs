@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_can_be_reached_and_none_says_what_another_says() {
+    fn every_rule_can_be_reached_and_none_is_a_duplicate() {
         let table = &*RULES;
         for (name, rule) in &table.exact {
             let by_pattern = table.patterns.iter().find(|(pattern, _)| matches(pattern, name));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_rules_match_alike_they_judge_alike() {
+    fn rules_that_match_the_same_name_give_the_same_class() {
         // Two different patterns with a "*" only at the end and equally many letters never match the same name. The
         // other patterns are checked with the symbols of this machine's kernel, if it shows them.
         let begins = |pattern: &str| pattern.strip_suffix('*').is_some_and(|rest| !rest.contains('*'));
@@ -223,8 +223,8 @@ mod tests {
             ("[tcp, else ip]\n", "no class"),
             ("[caller, else nothing]\n", "no class"),
         ] {
-            let told = SymbolRules::parse(bad).map(|_| ()).unwrap_err();
-            assert!(told.contains(why), "{bad:?}: {told}");
+            let error = SymbolRules::parse(bad).map(|_| ()).unwrap_err();
+            assert!(error.contains(why), "{bad:?}: {error}");
         }
     }
 }

@@ -228,7 +228,7 @@ mod tests {
             CallStack { owner: SampleOwner::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
         assert_eq!(count(SampleOwner::Watched), [(&watched, &2)]);
         let others = CallStack { owner: SampleOwner::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
-        assert_eq!(count(SampleOwner::Others), [(&others, &2)], "their user code is nobody's business");
+        assert_eq!(count(SampleOwner::Others), [(&others, &2)], "their user code is left out");
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_machine_counts_and_the_readers_own_time_is_known_for_what_it_is() {
+    fn the_whole_machine_counts_and_the_readers_own_time_is_marked() {
         let mut tally = StackCounts::new(SampleScope::Machine, 8);
         for tid in [7, 8] {
             tally.sample(&sample_of(tid, &[USER, 3]));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_does_not_fit_is_lost_aloud() {
+    fn memory_is_bounded_and_lost_samples_are_reported() {
         let mut tally = StackCounts::new(SampleScope::Machine, 8);
         tally.addresses = MOST_ADDRESSES;
         tally.sample(&sample_of(7, &[KERNEL, 1]));

@@ -220,7 +220,7 @@ mod tests {
 
     /// A symbol map in /tmp must not be read, because another user may have written it.
     #[test]
-    fn a_fifo_in_place_of_a_map_of_symbols_holds_nobody_up() {
+    fn a_fifo_in_place_of_a_map_of_symbols_does_not_block() {
         let (may, how) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh private mapping, which is never unmapped.
         let code = unsafe { libc::mmap(std::ptr::null_mut(), 4096, may, how, -1, 0) };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_told() {
+    fn a_process_that_is_gone_is_reported() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         child.wait().unwrap();

@@ -34,8 +34,8 @@ fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
 
-/// Returns true if an option is on. Returns `None` if the configuration cannot be read up to its line. What comes after the line
-/// is not unpacked: this runs whenever a session begins.
+/// Returns true if an option is on. Returns `None` if the configuration cannot be read up to its line. The rest of the
+/// file is not decompressed, because this runs at the start of each session.
 fn enabled(mut configuration: impl BufRead, option: &str) -> Option<bool> {
     let mut line = String::new();
     while configuration.read_line(&mut line).ok()? > 0 {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_on_only_when_the_line_says_so() {
+    fn an_option_is_on_only_if_its_line_is_y() {
         let text: &[u8] = b"# CONFIG_A is not set\nCONFIG_AB=y\nCONFIG_B=y\nCONFIG_C=m\nCONFIG_D=y\n";
         let enabled = |option| enabled(text, option);
         assert_eq!(["CONFIG_B", "CONFIG_D"].map(enabled), [Some(true); 2]);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_after_the_line_of_the_option_and_what_cannot_be_read_is_unknown() {
+    fn reading_ends_with_the_options_line_and_an_unreadable_file_is_unknown() {
         // The byte 0xff is in no text.
         let text: &[u8] = b"CONFIG_A=y\n# CONFIG_B is not set\n\xff\nCONFIG_C=y\n";
         let enabled = |option| enabled(text, option);

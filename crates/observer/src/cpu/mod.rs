@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_not_there_is_told_not_ignored() {
+    fn a_thread_that_is_not_there_is_reported_not_ignored() {
         let mut watch = CPU.watch("lo");
         watch.open(&WatchSubject { threads: &[own_thread(), 1], ..WatchSubject::default() }).unwrap();
         let mut seen = Observations::default();

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_and_unlimited_values_mean_what_the_kernel_means() {
+    fn bits_and_unlimited_values_have_the_kernels_meaning() {
         let mut bytes = vec![0; WHOLE];
         (bytes[5], bytes[6], bytes[7]) = (0b0111, 0x7a, 1);
         bytes[offset_of!(TcpInfo, pacing_rate)..][..8].fill(0xff);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_tells_less_and_that_is_said() {
+    fn missing_fields_of_an_older_kernel_are_noted() {
         let bytes = numbered();
         let old = tcp(&bytes[..offset_of!(TcpInfo, snd_wnd) + 4]);
         assert_eq!((old.peer_window_bytes, old.receive_window_bytes), (Bytes(57), None));

@@ -1,4 +1,4 @@
-//! What changes of a link without a setting: the speed that it negotiates, and its carrier.
+//! The state of a link that changes by itself: the negotiated speed and the carrier.
 
 use landspeed_kernel::netlink::{Error, Ethtool, Link, Rtnl};
 use landspeed_record::units::BitRate;
@@ -11,7 +11,7 @@ use super::links::lower;
 const DEEPEST: usize = 10;
 
 /// Returns the speed of a link, and the number of times that its carrier came or went, under the names of
-/// [`LINK_SPEED`] and [`CARRIER_CHANGES`]. What is not known has no value. The link belongs to the calling thread's
+/// [`LINK_SPEED`] and [`CARRIER_CHANGES`]. Unknown figures have no value. The link belongs to the calling thread's
 /// network namespace.
 pub fn link_states(device: &str) -> [KnobState; 2] {
     let link = Rtnl::open().and_then(|rtnl| Ok((rtnl.link(device)?, rtnl))).ok();

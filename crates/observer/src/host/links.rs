@@ -79,8 +79,8 @@ fn facts(
 /// Returns the index of the interface below a virtual one; `None` if there is none. netlink uses the same field for the
 /// other end of a veth pair, which is not below this interface.
 pub(super) fn lower(link: &Link) -> Option<u32> {
-    let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
-    link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
+    let is_stacked = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
+    link.peer.filter(|lower| is_stacked && *lower != 0 && *lower != link.index)
 }
 
 /// Returns `bus` if it is an address such as "0000:3b:00.0"; `None` for any other text. The check is needed because the

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_leaves_the_first_namespace_is_told_so() {
+    fn a_thread_that_leaves_the_first_namespace_is_noticed() {
         let after = landspeed_kernel::netlink::in_throwaway(|| {
             let mut facts = HostFacts::default();
             fill(&mut facts);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_that_moved_is_told() {
+    fn every_link_with_traffic_is_reported() {
         let reading = |text: &str| LinkReading {
             link: "a".into(),
             columns: [0; 16],
@@ -181,11 +181,11 @@ mod tests {
         let after = reading(
             " a: 6 0 0 0 0 0 0 0 9 0\n b: 1 0 0 0 0 0 0 0 31 0\nidle:9 0 0 0 0 0 0 0 9 0\nnew: 4 0 0 0 0 0 0 0 4 0\nbad\n",
         );
-        let told: Vec<_> = traffic(&before, &after)
+        let links: Vec<_> = traffic(&before, &after)
             .into_iter()
             .map(|link| (link.link, link.rx_bytes.0, link.tx_bytes.0))
             .collect();
-        assert_eq!(told, [("b".to_owned(), 0, 30), ("a".to_owned(), 1, 2)]);
+        assert_eq!(links, [("b".to_owned(), 0, 30), ("a".to_owned(), 1, 2)]);
     }
 
     #[test]

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_and_says_nothing_is_left_out() {
+    fn points_that_are_not_worth_their_cost_are_left_out() {
         let streams = PacketSelection::default();
         let datagrams = PacketSelection { datagrams: true, ..PacketSelection::default() };
         assert!(
@@ -244,15 +244,15 @@ mod tests {
 
     /// The programs for other kernels pass the verifier of this kernel too, or a note gives the reason.
     #[test]
-    fn stand_ins_load_and_a_refusal_is_noted() {
+    fn fallbacks_load_and_a_refusal_is_noted() {
         if let Err(why) = super::super::can_run() {
             println!("SKIP: {why}");
             return;
         }
-        let stand_ins: Vec<_> =
+        let fallbacks: Vec<_> =
             POINTS.iter().filter_map(|point| TracedPoint::by(point, point.programs.get(1)?)).collect();
-        let wanted = stand_ins.len();
-        let loaded = LoadedObject::most(stand_ins, Vec::new()).expect("load");
+        let wanted = fallbacks.len();
+        let loaded = LoadedObject::most(fallbacks, Vec::new()).expect("load");
         assert!(
             loaded.traced.iter().any(|traced| traced.program.name == "path_dropped_old"),
             "a tracepoint's"

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_what_grew_in_it() {
+    fn a_window_has_the_growth_of_its_counters() {
         let at = |ms, some, full| StallReading {
             at: Nanos::millis(ms),
             some: Nanos::millis(some),

@@ -154,8 +154,8 @@ impl OpenWindow for ProcessWindow {
 
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let mut notes = self.notes;
-        let told = self.processes.into_iter().filter_map(|process| process.tell(&mut notes));
-        seen.put(told.collect::<Vec<_>>());
+        let activities = self.processes.into_iter().filter_map(|process| process.tell(&mut notes));
+        seen.put(activities.collect::<Vec<_>>());
         seen.unseen.extend(notes.into_iter().map(|note| format!("processes: {note}")));
         Ok(())
     }

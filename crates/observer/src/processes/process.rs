@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_is_found_where_it_sleeps_and_one_that_runs_running() {
         let (wake, asleep) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let sleeper = std::thread::spawn(move || {
-            tell.send(own_tid()).unwrap();
+            sender.send(own_tid()).unwrap();
             let _ = asleep.recv();
         });
-        let tid = told.recv().unwrap();
+        let tid = receiver.recv().unwrap();
         let mut process = WatchedProcess::own(&[own_tid(), tid]).unwrap();
         let seen = |process: &WatchedProcess, tid: i32| {
             let of = |(thread, _): &(&ThreadId, &ThreadHistory)| thread.tid == tid.cast_unsigned();
@@ -238,15 +238,15 @@ mod tests {
         wake.send(()).unwrap();
         sleeper.join().unwrap();
         let mut notes = BTreeSet::new();
-        let told = process.tell(&mut notes).unwrap();
-        assert_eq!(told.pid, std::process::id());
-        assert!(told.busiest_thread_ns > CpuNanos(0) && told.cpu_ns >= told.busiest_thread_ns, "{told:?}");
-        assert!(told.allowed_cores.contains(&told.core), "{told:?}");
-        assert!(told.voluntary_switches >= 1 && !told.name.is_empty(), "{told:?}");
+        let seen = process.tell(&mut notes).unwrap();
+        assert_eq!(seen.pid, std::process::id());
+        assert!(seen.busiest_thread_ns > CpuNanos(0) && seen.cpu_ns >= seen.busiest_thread_ns, "{seen:?}");
+        assert!(seen.allowed_cores.contains(&seen.core), "{seen:?}");
+        assert!(seen.voluntary_switches >= 1 && !seen.name.is_empty(), "{seen:?}");
     }
 
     #[test]
-    fn a_process_that_ends_is_told() {
+    fn a_process_that_ends_is_reported() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let mut process = WatchedProcess::other(child.id()).unwrap();
         process.look();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_refused() {
+    fn truncated_text_is_refused() {
         for bad in ["", "1 2", "a b c", "0 0 0\n"] {
             assert_eq!(schedstat(bad), None, "{bad:?}");
         }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_cannot_have_is_left_out() {
+    fn settings_that_a_link_lacks_are_left_out() {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
         let features = DeviceFeatures {
             hw: set(&["tx-tcp-segmentation", "rx-gro", "netns-local"]),

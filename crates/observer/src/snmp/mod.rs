@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_processors_counted_of_tracked_connections_is_added_up() {
+    fn connection_tracking_counts_are_summed_over_processors() {
         let text = "entries  clashres insert_failed drop\n0000000a 00000000 00000001 00000010\n0000000a 00000000 00000000 00000002\n";
         let counters = parse_columns(text);
         assert_eq!((counters["Conntrack.drop"], counters["Conntrack.insert_failed"]), (18, 1));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_moved_forward_is_reported() {
+    fn only_counters_that_grew_are_reported() {
         let before = parse_pairs(SNMP4, "A: x y z\nA: 1 5 3\n").unwrap();
         let after = parse_pairs(SNMP4, "A: x y z new\nA: 4 2 3 9\n").unwrap();
         assert_eq!(moved_by(&before, &after), BTreeMap::from([("A.x".into(), 3)]));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_is_not_there_is_told() {
+    fn an_unknown_holder_is_reported() {
         let missing = SocketOwners::find([u32::MAX]).missing().unwrap();
         assert!(missing.starts_with("processes of 1 sockets: "), "{missing}");
     }

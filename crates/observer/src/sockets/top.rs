@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_counts_not_what_ever_moved() {
+    fn recent_traffic_counts_not_the_total() {
         let before = [tcp(1, 1_000_000), tcp(2, 0), tcp(3, 50), udp(4, 7), udp(5, 7)];
         let after = vec![tcp(1, 1_000_001), tcp(2, 500), tcp(3, 50), udp(4, 7), udp(5, 8), tcp(6, 20)];
         let order: Vec<u64> = ranked(&before, after).iter().map(ListedSocket::cookie).collect();

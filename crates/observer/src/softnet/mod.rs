@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn work_on_other_cores_is_told() {
+    fn work_on_other_cores_is_reported() {
         let counters = |rps| BTreeMap::from([("received_rps".to_owned(), rps)]);
         assert!(steered(&counters(7)).is_some_and(|line| line.contains("7 times")));
         assert_eq!(steered(&counters(0)), None);

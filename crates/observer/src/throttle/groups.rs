@@ -201,7 +201,7 @@ mod tests {
 
     /// The texts are those of Linux 6.18 (version 1) and 6.1 (version 2).
     #[test]
-    fn both_versions_tell_the_time() {
+    fn both_versions_give_the_time() {
         let old = "nr_periods 41\nnr_throttled 17\nthrottled_time 1650000123\nnr_bursts 0\nburst_time 0";
         assert_eq!(throttled(old), Some(Nanos(1_650_000_123)));
         let new = "usage_usec 9\nuser_usec 5\nsystem_usec 4\nnr_periods 3\nnr_throttled 2\nthrottled_usec 77";

@@ -14,7 +14,7 @@ use crate::cpu::stat::{self, CoreTicks};
 pub struct ProcessorLosses {
     groups: Vec<PathBuf>,
     before: ThrottleReading,
-    /// Empty if the host does not say it.
+    /// Empty if the host does not report it.
     ticks: CoreTicks,
 }
 
@@ -26,7 +26,7 @@ impl ProcessorLosses {
         ProcessorLosses { groups, before, ticks: stat::read().unwrap_or_default() }
     }
 
-    /// Returns what was taken so far. What this host does not say is zero.
+    /// Returns the processor time lost so far. A loss that this host does not report is zero.
     pub fn so_far(&self) -> CopyHostTimes {
         let now = read(&self.groups, &[]);
         let cores = stat::difference(&self.ticks, &stat::read().unwrap_or_default());

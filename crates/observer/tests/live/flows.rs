@@ -336,7 +336,7 @@ fn a_child_that_begins_within_the_window_is_followed() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_targets_are_reported() {
     in_new_namespace(|| {
         let seen = OpenWatch::on("flows", WatchTarget::Flow { at: "127.0.0.1:9".parse().unwrap() }).close();
         assert_eq!(seen.unseen, ["flows: no socket matches what is to be watched"]);

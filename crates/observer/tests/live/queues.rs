@@ -106,8 +106,8 @@ fn a_live_watch_finds_the_link_of_its_flow() {
         let _socket = send();
         let target = WatchTarget::Flow { at: "198.18.0.2:9".parse().unwrap() };
         assert_eq!(busiest_link(target).unwrap().as_deref(), Some("t-d"));
-        let nobody = WatchTarget::Flow { at: "198.18.0.7:9".parse().unwrap() };
-        assert_eq!(busiest_link(nobody).unwrap(), None);
+        let no_flow = WatchTarget::Flow { at: "198.18.0.7:9".parse().unwrap() };
+        assert_eq!(busiest_link(no_flow).unwrap(), None);
 
         let mut live = LiveWatch::new(target, None).unwrap();
         let (length, every) = (std::time::Duration::from_millis(30), std::time::Duration::from_millis(10));

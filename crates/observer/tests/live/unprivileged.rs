@@ -45,7 +45,7 @@ impl Drop for StrangerProcess {
 }
 
 #[test]
-fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
+fn other_users_flows_are_seen_without_their_process_and_with_a_note() {
     in_new_namespace(|| {
         let stranger = StrangerProcess::start();
         drop_capabilities();
@@ -72,7 +72,7 @@ fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
 }
 
 #[test]
-fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
+fn watching_another_users_process_is_refused_with_a_reason() {
     in_new_namespace(|| {
         let stranger = StrangerProcess::start();
         drop_capabilities();

@@ -16,8 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{TestLab, Transfer};
 
-/// The number of blocks. With so many, a confidence interval of plus or minus two percent is likely on a shared
-/// machine.
+/// The number of blocks. It makes a confidence interval of plus or minus two percent likely on a shared machine.
 const BLOCKS: usize = 40;
 /// The length of a trial. It is of the order of the 10 s for which `explain` watches, because the cost of opening a
 /// window does not depend on its length.

@@ -196,7 +196,7 @@ fn datagrams_are_followed_to_their_reader() {
 
 /// The kernel wakes the reader only for the first datagram, but the waiting times of the others are measured too.
 #[test]
-fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
+fn datagrams_that_wait_in_a_queue_are_seen() {
     let Some(lab) = TestLab::new() else { return };
     let (writer, reader, to) = datagrams(&lab);
     let own = reader.try_clone().expect("dup");
@@ -216,7 +216,7 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
 /// Like a NIC, a tun device frees a packet when the packet has left. Here that is when the test reads it, at least 5 ms
 /// later.
 #[test]
-fn a_device_that_frees_what_it_has_sent_is_waited_for() {
+fn a_device_that_frees_sent_packets_is_waited_for() {
     let Some(lab) = TestLab::new() else { return };
     let device = tun(&lab.a, "tn", "10.9.1.1/24");
     let _reading = RepeatingThread::start(move || {

@@ -60,7 +60,7 @@ impl Watch for FakeWatch {
     fn open(&mut self, _scene: &WatchSubject<'_>) -> Result<(), Error> {
         assert_ne!(self.breaks, "panic");
         if self.breaks == "open" {
-            return Err(Error::Gone { object: "loopback".into(), why: "it was told so".into() });
+            return Err(Error::Gone { object: "loopback".into(), why: "by the test".into() });
         }
         let (bytes, at) = self.before.unwrap_or((carried(), Instant::now()));
         let bytes = if self.breaks == "counts" { bytes } else { carried() };

@@ -133,23 +133,23 @@ fn every_row_that_can_run_here_keeps_its_promises() {
 }
 
 #[test]
-fn a_broken_promise_is_told() {
+fn a_broken_promise_is_reported() {
     static FAKE: Observer = fake::FAKE;
     static OWN_ONLY: Observer = Observer { own_sockets_only: true, ..fake::FAKE };
-    let told = |breaks| {
+    let broken_promises = |breaks| {
         BREAKS.set(breaks);
         broken(if breaks == "own" { &OWN_ONLY } else { &FAKE }).unwrap_or_default()
     };
-    assert_eq!(told(""), "");
+    assert_eq!(broken_promises(""), "");
     for (breaks, said) in [
         ("counts", "keeps what"),
         ("window", "keeps a window"),
-        ("open", "prints nothing; unseen: [\"fake: loopback is gone: it was told so\"]"),
+        ("open", "prints nothing; unseen: [\"fake: loopback is gone: by the test\"]"),
         ("shape", "is not read back"),
         ("word", "fails without"),
         ("own", "sees flows"),
         ("panic", "panics"),
     ] {
-        assert!(told(breaks).starts_with(said), "{breaks}: {}", told(breaks));
+        assert!(broken_promises(breaks).starts_with(said), "{breaks}: {}", broken_promises(breaks));
     }
 }

@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_marked_socket_sends_and_receives_is_counted_and_no_other() {
+    fn only_bytes_of_marked_sockets_are_counted() {
         let counter = match ByteCounter::new() {
             Ok(counter) => counter,
-            Err(why) => return eprintln!("SKIP what_a_marked_socket_sends_and_receives_is_counted: {why}"),
+            Err(why) => return eprintln!("SKIP only_bytes_of_marked_sockets_are_counted: {why}"),
         };
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         counter.mark(&ours);

@@ -16,7 +16,7 @@ use crate::socket::{DescriptorKind, blocks, from_bytes, inode, kind, peer, wait}
 /// The largest number of connections that are watched at the same time. Each takes a descriptor and a thread of the
 /// supervisor.
 const MOST_PENDING: usize = 256;
-/// How long the final counts wait for connections that are still being established.
+/// The time for which the final counts wait for connections that are still being established.
 const SETTLES: Duration = Duration::from_millis(50);
 /// The largest number of sockets that are remembered as connecting. At this limit all are forgotten, because those of
 /// killed programs would never be removed.

@@ -1,4 +1,4 @@
-//! Carries connections over a protocol of the kernel whose sockets take the place of TCP sockets.
+//! Carries connections over a protocol of the kernel whose sockets replace TCP sockets.
 //!
 //! The supervisor answers the program's socket(2) with a socket of the protocol. From there on the kernel connects,
 //! accepts, and falls back to TCP if the other end does not support the protocol. The supervisor calls connect(2) and
@@ -67,13 +67,13 @@ pub(crate) const fn rules(reveals: &'static [&'static [ArgumentCondition]]) -> [
     ]
 }
 
-/// A protocol of the kernel whose sockets take the place of TCP sockets.
+/// A protocol of the kernel whose sockets replace TCP sockets.
 pub(crate) trait KernelProtocol: Send + Sync {
     /// The kind of the protocol's sockets. If it is TCP, each TCP socket is one of the protocol, so that `why_tcp` is
     /// not called.
     const KIND: DescriptorKind;
-    /// How long the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the socket open
-    /// for that time, even if the program closes it.
+    /// The time for which the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the
+    /// socket open for that time, even if the program closes it.
     const WATCHED: Duration;
 
     /// Opens a socket. `domain` and `kind` are arguments of the program's socket(2). It is not called where the path
@@ -87,13 +87,13 @@ pub(crate) trait KernelProtocol: Send + Sync {
     /// program's call that connected or accepted, which may be answered already.
     fn fallback(&self, fd: &OwnedFd, call: &NotifiedCall<'_>) -> Option<FallbackReason>;
 
-    /// Returns why a TCP socket of the program is none of the protocol.
+    /// Returns the reason why a TCP socket of the program does not use the protocol.
     fn why_tcp(&self, fd: &OwnedFd) -> FallbackReason {
         let _ = fd;
         FallbackReason::PlainSocket
     }
 
-    /// Adds to the counts what only the protocol knows.
+    /// Adds the counts that only the protocol has.
     fn complete(&self, counts: ConnectionCounts) -> ConnectionCounts {
         counts
     }
@@ -110,7 +110,8 @@ pub(crate) struct KernelSocketCarrier<P> {
     /// thread.
     unknown: Mutex<BTreeMap<i32, open::UndeliveredSocket>>,
     /// Sockets whose connect(2) still runs or was ended by a signal, by their inode numbers. The value is true if the
-    /// connection is counted. A cookie would not do: that of an SMC socket changes when it falls back to TCP.
+    /// connection is counted. The key is not the cookie, because the cookie of an SMC socket changes when it falls back
+    /// to TCP.
     unanswered: Mutex<BTreeMap<u64, bool>>,
     /// Number of connections that are still being established after their connect(2) has returned.
     pending: AtomicUsize,

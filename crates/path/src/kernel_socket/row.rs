@@ -9,10 +9,10 @@ use super::{KernelProtocol, KernelSocketCarrier};
 use crate::notify::SyscallRule;
 use crate::{Error, Options, Path, PathCarrier, SupervisorNotes};
 
-/// Why such a path carries all connections of a program.
+/// The reason why such a path carries all connections of a program.
 const TAKES_ALL: &str = "a socket is made before its program says where it connects to";
 
-/// What the path of a protocol declares.
+/// The declaration of a protocol's path.
 pub(crate) trait ProtocolRow: KernelProtocol + Default + 'static {
     /// The path's name.
     const NAME: &'static str;
@@ -20,7 +20,7 @@ pub(crate) trait ProtocolRow: KernelProtocol + Default + 'static {
     const ABOUT: &'static str;
     /// The calls that the path answers, as [`super::rules`] returns them.
     const RULES: &'static [SyscallRule];
-    /// What the path needs of the kernel.
+    /// The kernel features that the path needs.
     const NEEDS: &'static [KernelNeed];
     /// True if RDMA devices carry the connections.
     const IS_RDMA: bool = false;

@@ -281,9 +281,9 @@ mod tests {
     }
 
     #[test]
-    fn one_connection_between_two_namespaces_is_told_from_another_with_its_addresses() {
+    fn a_connection_between_two_namespaces_differs_from_another_with_its_addresses() {
         if let Err(why) = load() {
-            return eprintln!("SKIP one_connection_between_two_namespaces_is_told_from_another: {why}");
+            return eprintln!("SKIP a_connection_between_two_namespaces_differs_from_another: {why}");
         }
         let connection = |server: u16, client: u16| {
             let listener = TcpListener::bind(("127.0.0.1", server)).unwrap();

@@ -284,8 +284,8 @@ fn unix() -> Result<OwnedFd, Errno> {
 /// process ID is not checked, because it may be 0 for a process in another PID namespace.
 fn is_ours(link: &OwnedFd) -> bool {
     let mut who = [0; 12];
-    let told = option(link, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut who);
-    told.is_ok_and(|length| length == who.len())
+    let answer = option(link, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut who);
+    answer.is_ok_and(|length| length == who.len())
         && who[4..8] == rustix::process::geteuid().as_raw().to_ne_bytes()
 }
 
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_reads_offers_end_and_where_the_reader_has_gone_too() {
+    fn without_a_reader_offers_end() {
         let link_ends = link_ends();
         let offered = link_ends.words.offer().unwrap();
         let made = (0..5000).map_while(|_| link_ends.offer(&offered.0, 1).ok()).count();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offer_ends_its_link() {
+    fn an_invalid_offer_ends_its_link() {
         let link_ends = link_ends();
         for words in [&b"hello"[..], HELLO, &[0xff; MESSAGE], &[]] {
             let link = unix().unwrap();

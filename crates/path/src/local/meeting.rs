@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_process_has_any_more_is_swept() {
+    fn entries_without_a_process_are_swept() {
         let directory = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::make(&directory.path().join("folder")).unwrap();
         let bound = |name: &str| UnixDatagram::bind(folder.through(name)).unwrap();

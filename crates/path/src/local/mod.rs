@@ -73,7 +73,7 @@ impl Path for LocalPath {
     }
 
     fn describe(&self) -> &'static str {
-        "an AF_UNIX socket in the place of a connection between two programs on one host"
+        "an AF_UNIX socket instead of a connection between two programs on one host"
     }
 
     fn rules(&self) -> &'static [SyscallRule] {

@@ -1,4 +1,5 @@
-//! Counts what the library of rsockets carries, what it leaves to the kernel, and what it lacks.
+//! Counts the connections that the library of rsockets carries, those that it leaves to the kernel, and the operations
+//! that it lacks.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,7 +28,7 @@ const ACCEPT: u32 = 8;
 const FORK: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD;
 /// The device number of /dev/null.
 const NULL: u64 = libc::makedev(1, 3);
-/// Why bytes are not counted.
+/// The reason why bytes are not counted.
 const NO_BYTES: &str =
     "rsockets send from the program's own memory, and no socket of the kernel sees the bytes";
 
@@ -97,8 +98,8 @@ impl RsocketCarrier {
             && call.descriptor(call.int(0)).is_ok_and(|fd| device(&fd) == Some(self.manager))
     }
 
-    /// Counts a connection that an RDMA device carries, and lets the kernel continue the call. A call that a signal has
-    /// ended is made again, and counts only then.
+    /// Counts a connection that an RDMA device carries, and lets the kernel continue the call. An interrupted call is
+    /// repeated, and counts only then.
     fn count_carried(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         // Counts before the answer, because after it the program may end and the counts be read.
         self.carried.fetch_add(1, Ordering::AcqRel);
@@ -108,8 +109,8 @@ impl RsocketCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Counts what the library lacks, and lets the kernel continue the call. A call that a signal has ended counts only
-    /// when it is made again.
+    /// Counts an operation that the library lacks, and lets the kernel continue the call. An interrupted call counts
+    /// only when it is repeated.
     fn count_missing(&self, what: MissingFeature, call: &NotifiedCall<'_>) -> SyscallAnswer {
         // Holds the lock until the call is counted: after the answer the program may end and the counts be read.
         let mut lacks = self.lacks.lock();

@@ -1,4 +1,4 @@
-//! What /proc tells of a process that uses rsockets, or was meant to.
+//! Information from /proc about a process that uses rsockets, or should use them.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -21,9 +21,10 @@ pub(super) fn why_tcp(call: &NotifiedCall<'_>) -> FallbackReason {
     }
 }
 
-/// Returns true if a process has not loaded the library. A process that has ended has nothing loaded, and is not meant.
+/// Returns true if a process has not loaded the library. A process that has ended has nothing loaded, and returns
+/// false.
 fn lacks_library(process: i32) -> bool {
-    // Other names in it may be no UTF-8.
+    // Other names in it need not be UTF-8.
     let maps = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
     !maps.is_empty() && !String::from_utf8_lossy(&maps).contains(library::NAME)
 }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_has_loaded_and_opened_is_read() {
+    fn loaded_libraries_and_open_files_of_a_process_are_read() {
         let own = std::process::id() as i32;
         assert!(lacks_library(own) && !lacks_library(-1));
         assert!(!has_rsockets(own));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
 /// The beginning of the library's file name.
 pub(super) const NAME: &str = "librspreload.so";
-/// The first version of rdma-core whose connections are counted: the command that accepts is shorter before.
+/// The first version of rdma-core whose connections are counted: earlier versions have a shorter accept command.
 const COUNTED: u32 = 31;
 
 /// Returns the library of this host; `None` if there is none.
@@ -21,10 +21,10 @@ pub(super) fn find() -> Option<PathBuf> {
     files.into_iter().find(|file| file.exists())
 }
 
-/// Returns true if the library is of a version whose connections are not counted. An unknown version is taken for a
-/// newer one.
+/// Returns true if the library is of a version whose connections are not counted. An unknown version counts as a newer
+/// one.
 pub(super) fn is_old(library: &Path) -> bool {
-    // It is in a folder beside librdmacm, whose name is a link to a file with the version.
+    // The library is in a folder beside librdmacm, whose name is a link to a file with the version.
     let names = library.parent().and_then(Path::parent).map(|folder| folder.join("librdmacm.so.1"));
     let file = names.and_then(|link| fs::read_link(link).ok());
     file.and_then(|file| version(file.file_name()?.to_str()?)).is_some_and(|version| version < COUNTED)
@@ -36,7 +36,7 @@ fn version(file: &str) -> Option<u32> {
     file.strip_prefix("librdmacm.so.1.")?.split('.').nth(1)?.parse().ok()
 }
 
-/// Returns the value of [`PRELOAD`] with the library, after what it names `already`.
+/// Returns the value of [`PRELOAD`] with the library appended to those that it names `already`.
 pub(super) fn beside(already: Option<OsString>, library: &Path) -> OsString {
     let mut all = already.unwrap_or_default();
     if !all.is_empty() {

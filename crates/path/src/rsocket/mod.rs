@@ -1,9 +1,10 @@
 //! Puts rsockets, the sockets of librdmacm over RDMA (rsocket(7)), below a program that opens TCP sockets.
 //!
-//! librdmacm's own library is loaded before the program's (LD_PRELOAD), and takes the place of socket(2), connect(2),
-//! read(2) and the like. It connects by RDMA, sends from the process's own memory, and leaves on TCP what it cannot
-//! connect so. The supervisor changes nothing of that. It answers the system calls that the library still makes, to
-//! count what the library carried, what it left to the kernel, and what the program did that the library lacks.
+//! librdmacm's own library is loaded before the program's (LD_PRELOAD), and replaces socket(2), connect(2), read(2) and
+//! others. It connects by RDMA, sends from the process's own memory, and leaves a connection on TCP if RDMA cannot
+//! carry it. The supervisor does not change that. It answers the system calls that the library still makes, to count
+//! the connections that the library carries, those that it leaves to the kernel, and the operations that the library
+//! lacks.
 
 mod carrier;
 mod evidence;
@@ -31,7 +32,7 @@ const DRIVERS: &str = "/etc/libibverbs.d";
 /// The variable that makes the library connect over TCP first, so that a child can take a connection over.
 const FORK_SAFE: &str = "RDMAV_FORK_SAFE";
 
-/// Why the path carries all connections of a program.
+/// The reason why the path carries all connections of a program.
 const TAKES_ALL: &str = "its library takes every socket of the program";
 
 /// The path over rsockets.
@@ -95,7 +96,7 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
         return Err(Error::NoVerbsDriver);
     }
     let mut ports = rdma::ports();
-    // Over iWARP, the end that connects calls nothing that could be counted.
+    // Over iWARP, the connecting end makes no call that could be counted.
     ports.retain(|port| port.is_ca);
     if ports.is_empty() {
         return Err(Error::NoRdmaDevice);
@@ -103,7 +104,7 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
     Ok((manager()?, CountedPorts::new(ports)))
 }
 
-/// Returns true if the library takes this value of [`FORK_SAFE`] for true, as atoi(3) reads it.
+/// Returns true if the library treats this value of [`FORK_SAFE`] as true, as atoi(3) reads it.
 fn connects_late(value: &str) -> bool {
     let value = value.trim_start();
     let digits = value.strip_prefix(['+', '-']).unwrap_or(value);

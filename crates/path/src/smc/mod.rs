@@ -1,7 +1,7 @@
 //! Puts the kernel's SMC-R (Shared Memory Communications over RDMA, RFC 7609) below a program that opens TCP sockets.
 //!
 //! The two kernels connect over TCP, agree in a handshake, and then exchange the program's bytes by RDMA. If they do
-//! not agree, the connection stays on that TCP.
+//! not agree, the connection stays on TCP.
 
 mod reason;
 
@@ -21,7 +21,7 @@ use crate::rdma::CountedPorts;
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
 use crate::{ConnectionCounts, Error, FallbackReason};
 
-/// What SMC-R of version 2 needs, which RoCE v2 takes.
+/// The requirement of SMC-R version 2, which RoCE v2 needs.
 pub(crate) const ROCE_V2: KernelNeed =
     KernelNeed { of: "RoCE v2", since: KernelVersion(5, 16), instead: "RoCE v1" };
 
@@ -72,7 +72,7 @@ impl ProtocolRow for Smc {
     }
 }
 
-/// Returns the error of a kernel that opens no socket of SMC. It also opens none where the module is there and cannot be
+/// Returns the error of a kernel that opens no socket of SMC. It also opens none if the module exists but cannot be
 /// loaded on demand.
 fn without_smc(source: io::Error) -> Error {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
@@ -99,7 +99,7 @@ impl KernelProtocol for Smc {
         (!is_carried).then(|| reason::of(fd).unwrap_or(FallbackReason::Refused))
     }
 
-    /// An option of TCP may have made a TCP socket of one of SMC, before it is connected.
+    /// A TCP option may have turned an SMC socket into a TCP socket before it is connected.
     fn why_tcp(&self, fd: &OwnedFd) -> FallbackReason {
         reason::of(fd).unwrap_or(FallbackReason::PlainSocket)
     }

@@ -10,7 +10,7 @@ use crate::socket::inode;
 /// SMC_CLC_DECL_PEERDECL of net/smc/smc_clc.h: the other end declined.
 const DECLINED: u32 = 0x0500_0000;
 
-/// Returns why this socket has fallen back to TCP; `None` if it was never one of SMC.
+/// Returns the reason why this socket has fallen back to TCP; `None` if it was never an SMC socket.
 pub(super) fn of(fd: &OwnedFd) -> Option<FallbackReason> {
     // The descriptor keeps its inode, which is that of the SMC socket.
     let found = SockDiag::open().ok()?.smc_fallback(inode(fd)?).ok()?;
@@ -29,7 +29,7 @@ fn in_words(found: SmcFallback) -> FallbackReason {
 }
 
 /// Returns the reason for a code `SMC_CLC_DECL_*` of net/smc/smc_clc.h. The upper half of a code is the reason; the
-/// lower half, if not zero, tells more.
+/// lower half, if not zero, has details.
 fn at_this_end(code: u32) -> FallbackReason {
     match code >> 16 {
         // PEERNOSMC

@@ -9,7 +9,7 @@ mod steps;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-/// What a program has as its end of the connection.
+/// The socket that a program has as its end of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum ModelEnd {
     /// Nothing yet, because its call still waits.
@@ -57,7 +57,7 @@ struct ModelState {
     queued: bool,
     /// The TCP connection was reset.
     reset: bool,
-    /// What the client's descriptor is now, even before its call has returned.
+    /// The present socket of the client's descriptor, even before its call has returned.
     descriptor: ModelEnd,
     /// The end that accept is about to return.
     given: ModelEnd,

@@ -91,8 +91,9 @@ impl TcpSender {
         self.sk.snd_cwnd = self.sk.snd_cwnd.min(self.board.in_flight() + 1);
     }
 
-    /// Counts what an acknowledgement says to a sender that ignores its selective part: a duplicate says that a segment
-    /// has arrived (tcp_add_reno_sack), and one that advances that a gap is closed (tcp_remove_reno_sacks).
+    /// Counts an acknowledgement for a sender that ignores its selective part. A duplicate means that a segment has
+    /// arrived (tcp_add_reno_sack); an acknowledgement that advances means that a gap is closed
+    /// (tcp_remove_reno_sacks).
     pub(super) fn count_duplicates(&mut self, summary: &mut AckSummary) {
         if summary.acked == 0 {
             summary.delivered += u32::from(self.board.add_duplicate());

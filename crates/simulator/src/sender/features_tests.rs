@@ -151,7 +151,7 @@ fn without_selective_acknowledgements_one_that_advances_shows_the_next_gap() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_what_was_sent_after_it_or_by_a_timeout() {
+fn a_lost_retransmission_is_found_by_a_later_segment_or_a_timeout() {
     let twice = |features| Path::new(features, "reno", [(3, 2)]).run();
     let fack = SenderFeatures { detection: LossDetection::ForwardAcknowledgement, ..TODAY };
     for features in [TODAY, fack] {
@@ -186,7 +186,7 @@ fn after_many_losses_rate_halving_ends_below_the_threshold_and_proportional_redu
     assert_eq!(proportional.at_end, Some(20));
     // Of 40 packets 15 arrive after the first: for them seven or eight may leave.
     assert!(halving.at_end.unwrap() <= 16, "{:?}", halving.at_end);
-    assert_eq!(halving.sender.sock().snd_ssthresh, 20, "from there slow start goes on");
+    assert_eq!(halving.sender.sock().snd_ssthresh, 20, "from there slow start continues");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn without_tail_loss_probes_the_end_of_a_flight_waits_for_a_timeout() {
     assert_eq!(probing.sender.counts().timeouts, 0);
     for features in [
         SenderFeatures { tail_loss_probe: false, ..TODAY },
-        // A probe needs selective acknowledgements to tell what it found.
+        // A probe needs selective acknowledgements to report its result.
         SenderFeatures { sack: false, ..TODAY },
     ] {
         let path = Path::new(features, "reno", once([398, 399])).run();

@@ -110,7 +110,7 @@ fn a_timestamp_measures_the_round_trip_of_a_segment_that_was_sent_again() {
 }
 
 #[test]
-fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_past_use() {
+fn the_receivers_window_bounds_the_flight_and_the_window_does_not_grow_unused() {
     let of = |segments: u64| Some(Bytes(segments * 1448));
     let limits = [(of(12), None), (None, of(24)), (of(12), of(100)), (of(50), of(24))];
     for (receive_window_bytes, receive_buffer_bytes) in limits {
@@ -140,7 +140,7 @@ fn pacing_spreads_segments() {
 }
 
 #[test]
-fn a_stopped_sender_finishes_what_is_under_way() {
+fn a_stopped_sender_finishes_its_flight() {
     let mut sender = sender(FlowSpec::default());
     sent(&mut sender, Nanos(0));
     sender.stop();
@@ -152,7 +152,7 @@ fn a_stopped_sender_finishes_what_is_under_way() {
 }
 
 #[test]
-fn what_is_lost_at_the_end_is_found_by_a_probe() {
+fn a_tail_loss_is_found_by_a_probe() {
     let mut sender = sender(FlowSpec { data_bytes: Some(Bytes(10 * 1448)), ..FlowSpec::default() });
     sent(&mut sender, Nanos(0));
     ack(&mut sender, RTT, 8, NONE);

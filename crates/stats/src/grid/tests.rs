@@ -234,7 +234,7 @@ fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut CellTrial, &mut Ran
 /// Checks the coverage of 400 grids. 380 are expected to contain the truth; 362 is four deviations fewer, and 393
 /// three more.
 #[test]
-fn intervals_hold_the_truth_as_often_as_they_say() {
+fn intervals_contain_the_truth_as_often_as_they_promise() {
     let loud = |trial: &mut CellTrial, random: &mut Random| {
         trial.ln += if trial.cell == 5 { 8.0_f64.sqrt() * random.normal() } else { 0.0 };
     };
@@ -276,7 +276,7 @@ fn plots_that_vary_unlike_each_other_hold_the_truth_as_often() {
     assert!((1476..=1564).contains(&held), "{held}");
 }
 
-/// A contrast within plots keeps the model's error, which many trials tell.
+/// A contrast within plots keeps the model's error, which many trials determine.
 #[test]
 fn only_contrasts_between_more_than_two_plots_have_their_own_error() {
     let method = |plots, contrast| {
@@ -371,7 +371,7 @@ fn trials_that_agree_leave_no_doubt() {
 }
 
 #[test]
-fn what_cannot_be_known_is_refused() {
+fn a_contrast_without_enough_data_is_refused() {
     let refused = |trials: &[CellTrial], reference: u32| FittedGrid::of(trials, reference).err();
     let trials = split_plot(6, 3, 1.0, &mut Random::new(1));
     assert_eq!(refused(&trials, 0), None);
@@ -405,7 +405,7 @@ fn what_cannot_be_known_is_refused() {
 }
 
 #[test]
-fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
+fn contrasts_name_the_cells_that_differ() {
     let layout = GridLayout { levels: vec![2, 3, 2] };
     assert_eq!(layout.cells(), 12);
     assert_eq!(layout.levels_of(9), [1, 1, 1]);

@@ -1,4 +1,4 @@
-//! The connection of a flow, which the threads of both halves drive by turns.
+//! The connection of a flow, which the threads of both halves drive alternately.
 
 use std::io;
 use std::os::fd::OwnedFd;

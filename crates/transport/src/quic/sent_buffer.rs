@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_counts_when_the_last_of_it_is_let_go() {
+    fn accepted_bytes_count_once_the_last_reference_is_freed() {
         let acked = Arc::default();
         let sent_buffer = SentBuffer::of(&[1, 2, 3, 4], &acked);
         let mut whole = sent_buffer.bytes();

@@ -24,14 +24,14 @@ pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
     })
 }
 
-/// What held the sending half of a TCP connection so far, as TCP_INFO has it (the times came with Linux 4.10).
+/// The limits of the sending half of a TCP connection so far, from TCP_INFO (the times came with Linux 4.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpLimits {
     /// Time with data to send or to be acknowledged.
     pub busy: Nanos,
-    /// The part of it that was limited by the window of the receiver.
+    /// The part of the busy time that was limited by the receiver's window.
     pub window: Nanos,
-    /// The part of it that was limited by the send buffer.
+    /// The part of the busy time that was limited by the send buffer.
     pub buffer: Nanos,
     /// Segments with data that were sent.
     pub sent: u64,
@@ -43,10 +43,10 @@ pub struct TcpLimits {
     pub least_rtt: Nanos,
 }
 
-/// Returns what held the sending half of a TCP connection so far.
+/// Returns the limits of the sending half of a TCP connection so far.
 ///
 /// # Errors
-/// Returns an error if the socket is none of TCP.
+/// Returns an error if the socket is not a TCP socket.
 pub fn tcp_limits(socket: impl AsFd) -> io::Result<TcpLimits> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     let [_, busy, window, buffer] = info.rate_and_times;

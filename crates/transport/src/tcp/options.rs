@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_grants_reads_back_without_a_word() {
+    fn granted_options_read_back_without_a_mismatch() {
         let settings = asked(&[
             ("sndbuf", "65536"),
             ("rcvbuf", "65536"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_refuses_is_named_with_what_is_set() {
+    fn refused_options_are_named_with_the_value_that_is_set() {
         let settings = asked(&[("rcvbuf", "1099511627776"), ("socket-congestion", "no-such-thing")]);
         let socket = socket();
         OPTIONS.set(&socket, &settings);

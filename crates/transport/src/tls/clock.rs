@@ -5,12 +5,12 @@ use std::cell::Cell;
 use landspeed_record::units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// One of this number of calls is timed and counts for all, because a reading of the processor time is a system call. A
-/// message of 1 MiB is five calls, with which this number has no common divisor.
+/// One call in this number is timed and counts for all of them, because a reading of the processor time is a system
+/// call. A message of 1 MiB is five calls, with which this number has no common divisor.
 const SAMPLE: u64 = 7;
 
 thread_local! {
-    /// What was counted since the thread asked last; `None` before it has asked.
+    /// The processor time since the thread's last request; `None` before its first one.
     static COUNTED: Cell<Option<CipherTime>> = const { Cell::new(None) };
 }
 
@@ -28,7 +28,7 @@ pub fn cipher_time() -> Nanos {
     now.spent
 }
 
-/// Calls `work`, and counts its processor time if this thread asks for that.
+/// Calls `work`, and counts its processor time if this thread has asked for it.
 pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
     let Some(CipherTime { calls, spent }) = COUNTED.get() else { return work() };
     let before = calls.is_multiple_of(SAMPLE).then(used_by_thread);
@@ -38,7 +38,7 @@ pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Returns the time that this thread was on a processor.
+/// Returns the processor time of this thread.
 pub fn used_by_thread() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -30,7 +30,7 @@ enum End {
     Server(Box<UnbufferedServerConnection>),
 }
 
-/// What a connection did with the records that came.
+/// The result of processing the records that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// It read or wrote a record, and may do more.
@@ -93,7 +93,7 @@ impl TlsConnection {
         progress.and_then(|progress| self.check().map(|()| progress))
     }
 
-    /// Returns an error if the connection cannot go on.
+    /// Returns an error if the connection cannot continue.
     fn check(&self) -> io::Result<()> {
         if self.is_broken { Err(broken("the peer's records are not valid")) } else { Ok(()) }
     }
@@ -103,13 +103,13 @@ impl TlsConnection {
         self.write(outgoing, payload.len() + (payload.len() / RECORD + 4) * ADDED, Some(payload))
     }
 
-    /// Appends close_notify to `outgoing`, which says that no more payload comes.
+    /// Appends close_notify to `outgoing`, which announces the end of the payload.
     pub(super) fn close(&mut self, outgoing: &mut Buffer) -> io::Result<()> {
         self.write(outgoing, RECORD, None)
     }
 
     fn write(&mut self, outgoing: &mut Buffer, room: usize, payload: Option<&[u8]>) -> io::Result<()> {
-        // Encodes what waits to be sent before the payload, such as an update of keys.
+        // Encodes messages that must precede the payload, such as a key update.
         let mut nothing = Buffer::default();
         while self.advance(&mut nothing, outgoing, |_| {})? == Progress::Moved {}
         let room = outgoing.room(room);
@@ -186,7 +186,7 @@ fn has_record(bytes: &[u8]) -> bool {
     rest.len() >= u16::from_be_bytes([header[3], header[4]]).into()
 }
 
-/// Returns the error for a connection that cannot go on.
+/// Returns the error for a connection that cannot continue.
 pub(super) fn broken(error: impl ToString) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("TLS: {}", error.to_string()))
 }

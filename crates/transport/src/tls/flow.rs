@@ -52,7 +52,7 @@ impl TlsFlow {
         Ok((self.records.sent(), !outgoing.is_empty()))
     }
 
-    /// Says to the peer that no more payload comes, and ends this end's stream if that can end alone.
+    /// Announces the end of the payload to the peer, and ends this end's stream if that can end alone.
     fn announce_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let failed = self.refused("finish");
         let outgoing = self.records.outgoing().try_lock_until(patience.until);

@@ -11,7 +11,7 @@ use super::connection::{Progress, TlsConnection};
 use super::records::{IncomingRecords, TlsRecords, send_all, take_in};
 use crate::transport::Flow;
 
-/// The longest wait for the socket of a transport that runs in this program: its timers may be due.
+/// The longest wait for the socket of a user-space transport: its timers may be due.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A handshake under way.
@@ -19,7 +19,7 @@ pub(super) struct Handshake {
     pub(super) flow: Box<dyn Flow>,
     pub(super) begun: Instant,
     connection: TlsConnection,
-    /// What has come. Payload and close_notify may follow the peer's last message of the handshake at once.
+    /// Received bytes. Payload and close_notify may follow the peer's last handshake message immediately.
     incoming: IncomingRecords,
     outgoing: Buffer,
     /// The number of bytes that this end has sent, those of the proof included.
@@ -63,7 +63,7 @@ impl Handshake {
         }
     }
 
-    /// Sends what waits to be sent. Returns false if the stream has no room.
+    /// Sends the bytes that wait. Returns false if the stream has no room.
     fn flush(&mut self) -> io::Result<bool> {
         let before = self.outgoing.waiting().len();
         let sent = send_now(self.flow.as_ref(), &mut self.outgoing);
@@ -71,11 +71,11 @@ impl Handshake {
         unless_blocked(sent.map(|()| true))
     }
 
-    /// Receives what has come. Returns false if nothing has.
+    /// Receives the bytes that have arrived. Returns false if there are none.
     fn take_in(&mut self) -> io::Result<bool> {
         let flow = self.flow.as_ref();
         match take_in(&mut self.incoming.sealed, 0, &mut |room| receive_now(flow, room)) {
-            // UDT does not tell an abrupt end from one in order; no end finishes during a handshake.
+            // UDT does not distinguish an abrupt end from an orderly one; no end finishes during a handshake.
             Ok(0) if flow.runs_in_calls() => Err(ErrorKind::ConnectionReset.into()),
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             got => unless_blocked(got.map(|_| true)),
@@ -90,7 +90,7 @@ impl Handshake {
             && matches!(self.take_in(), Ok(false))
     }
 
-    /// Returns what to wait for before the next step; `None` if the flow has no socket any more.
+    /// Returns the events to wait for before the next step; `None` if the flow has no socket any more.
     pub(super) fn interest(&self) -> Option<PollFd<'_>> {
         let interest = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::OUT };
         let socket = socket_of(self.flow.as_ref()).ok()?;
@@ -118,8 +118,8 @@ pub(super) fn receive_now(flow: &dyn Flow, room: &mut [u8]) -> io::Result<usize>
     receiver.try_receive(room)
 }
 
-/// Returns what to wait for on the socket of `flow`. That of a transport that runs in this program always has room for another
-/// datagram, which says nothing of its stream; what comes on it may make room there.
+/// Returns the events to wait for on the socket of `flow`. The socket of a user-space transport always has room for
+/// another datagram, even if its stream has none; an incoming datagram may make room in the stream.
 pub(super) fn interest_in(flow: &dyn Flow, interest: PollFlags) -> PollFlags {
     if flow.runs_in_calls() { PollFlags::IN } else { interest }
 }

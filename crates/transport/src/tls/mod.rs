@@ -1,5 +1,5 @@
-//! TLS 1.3 (RFC 8446) over another transport's stream: what that does, with every byte encrypted and authenticated in this
-//! program (crate rustls).
+//! TLS 1.3 (RFC 8446) over another transport's stream, with every byte encrypted and authenticated in user space (crate
+//! rustls).
 //!
 //! A flow is a proven flow of the transport below that carries TLS records. Each transport below has a row of its own
 //! ([`TlsTransport`]), with its protocol's ports and its settings. The proof of the key keeps strangers away

@@ -89,7 +89,7 @@ impl CipherChoice {
         CipherChoice { offered: vec![found.unwrap_or(&CIPHERS[0]).1], insisted: None }
     }
 
-    /// Returns true if a connection with this suite is as the settings request, whatever processor the other end has.
+    /// Returns true if a connection with this suite matches the settings, for any processor at the other end.
     fn allows(settings: &Settings, used: SupportedCipherSuite) -> bool {
         CipherChoice::on(settings, true).offered.contains(&used)
     }
@@ -103,8 +103,8 @@ pub(super) fn name(used: SupportedCipherSuite) -> &'static str {
 /// Returns a mismatch if a connection uses another cipher suite than `settings` request.
 pub(super) fn other_cipher(settings: &Settings, used: SupportedCipherSuite) -> Option<SettingMismatch> {
     let why = "the client chooses the cipher";
-    let told = || SettingMismatch::of(CIPHER.name, CIPHER.of(settings), name(used), why);
-    (!CipherChoice::allows(settings, used)).then(told)
+    let mismatch = || SettingMismatch::of(CIPHER.name, CIPHER.of(settings), name(used), why);
+    (!CipherChoice::allows(settings, used)).then(mismatch)
 }
 
 #[cfg(test)]
@@ -121,9 +121,9 @@ mod tests {
             let settings = with(&[(&CIPHER, name)]);
             let alone = CipherChoice { offered: vec![suite], insisted: None };
             assert_eq!(CipherChoice::of(&settings), alone, "{name}");
-            let told = CIPHERS.map(|(_, used)| other_cipher(&settings, used).map(|one| one.got));
+            let mismatch = CIPHERS.map(|(_, used)| other_cipher(&settings, used).map(|one| one.got));
             let expected = CIPHERS.map(|(got, _)| (got != name).then(|| got.to_owned()));
-            assert_eq!(told, expected, "{name}");
+            assert_eq!(mismatch, expected, "{name}");
         }
         assert_eq!(CipherChoice::of(&with(&[])).offered, [CIPHERS[0].1]);
     }
@@ -135,8 +135,8 @@ mod tests {
         let (aes, chacha) = (TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256);
         assert_eq!(fast, CipherChoice { offered: vec![aes, chacha], insisted: None });
         assert_eq!(slow, CipherChoice { offered: vec![chacha], insisted: Some(chacha) });
-        let told = [aes, chacha, TLS13_AES_256_GCM_SHA384].map(|used| other_cipher(&auto, used));
-        assert_eq!(told.map(|one| one.map(|one| one.got)), [None, None, Some("aes-256-gcm".to_owned())]);
+        let mismatch = [aes, chacha, TLS13_AES_256_GCM_SHA384].map(|used| other_cipher(&auto, used));
+        assert_eq!(mismatch.map(|one| one.map(|one| one.got)), [None, None, Some("aes-256-gcm".to_owned())]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) struct TlsRecords {
 /// The receiving direction.
 #[derive(Default)]
 pub(super) struct IncomingRecords {
-    /// Bytes as they came.
+    /// Encrypted bytes as they arrived.
     pub(super) sealed: Buffer,
     /// Payload that the caller had no room for.
     pub(super) opened: Buffer,
@@ -50,8 +50,8 @@ pub(super) type Give<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<usize>;
 pub(super) type Take<'a> = &'a mut dyn FnMut(&mut [u8]) -> io::Result<usize>;
 
 impl TlsRecords {
-    /// Continues after a handshake. `incoming` is what followed the peer's handshake, and `overhead` is the number of
-    /// bytes that this end has sent so far.
+    /// Continues after a handshake. `incoming` has the bytes that followed the peer's handshake, and `overhead` is the
+    /// number of bytes that this end has sent so far.
     pub(super) fn new(connection: TlsConnection, incoming: IncomingRecords, overhead: u64) -> Self {
         TlsRecords {
             connection: Mutex::new(connection),
@@ -129,7 +129,7 @@ impl TlsRecords {
         }
     }
 
-    /// Decrypts records that came. Returns `None` if no payload is there, and none is known to be the last.
+    /// Decrypts the received records. Returns `None` if they have no payload and the stream has not ended.
     fn open(&self, incoming: &mut IncomingRecords, into: &mut [u8]) -> io::Result<Option<usize>> {
         let got = incoming.opened.take(into);
         // Most calls come before anything has arrived.

@@ -119,11 +119,11 @@ fn the_cipher_that_was_asked_for_is_the_one_that_runs() {
     assert!(there.cipher() == here.cipher() && there.cipher() != Some("aes-256-gcm"), "{:?}", there.cipher());
     let mut end = EndpointOutcome::default();
     there.add_details(&mut end.details);
-    let told = Headline::figures(TLS.about().headlines, &end).expect("a figure");
-    assert_eq!(told[0].amount, FigureValue::Text(there.cipher().expect("a cipher").to_owned()));
+    let figures = Headline::figures(TLS.about().headlines, &end).expect("a figure");
+    assert_eq!(figures[0].amount, FigureValue::Text(there.cipher().expect("a cipher").to_owned()));
     let (there, mut here) = pair(&with_cipher("aes-128-gcm"), &with_cipher("chacha20-poly1305"));
-    let [told] = &here.not_as_asked()[..] else { panic!("{:?}", here.not_as_asked()) };
-    assert_eq!((told.setting.as_str(), told.got.as_str()), ("tls-cipher", "aes-128-gcm"));
+    let [found] = &here.not_as_asked()[..] else { panic!("{:?}", here.not_as_asked()) };
+    assert_eq!((found.setting.as_str(), found.got.as_str()), ("tls-cipher", "aes-128-gcm"));
     assert_eq!(there.not_as_asked(), []);
     here.adopt(&with_cipher("aes-128-gcm"));
     assert_eq!(here.not_as_asked(), []);
@@ -145,7 +145,7 @@ fn a_server_may_insist_on_a_cipher_that_is_offered() {
 }
 
 #[test]
-fn a_stream_that_ends_without_a_word_of_tls_is_an_error() {
+fn a_stream_that_ends_without_close_notify_is_an_error() {
     let (there, here) = flows();
     send(there.as_ref(), &[7; 1000], 1000);
     rustix::net::shutdown(socket_of(there.as_ref()).expect("a socket"), Shutdown::Write).expect("shut");
@@ -160,7 +160,7 @@ fn a_stream_that_ends_without_a_word_of_tls_is_an_error() {
 }
 
 #[test]
-fn an_end_in_order_is_told_from_an_abrupt_one() {
+fn an_end_in_order_differs_from_an_abrupt_one() {
     let (there, here) = flows();
     let cancel = CancelFlag::new();
     let patience = &patience(&cancel, 5000);
@@ -250,7 +250,7 @@ fn payload_and_end_may_follow_the_handshake_at_once() {
     });
 }
 
-/// Performs a handshake with long pauses, in which the peer can go on.
+/// Performs a handshake with long pauses, in which the peer can continue.
 fn slowly_shaken(flow: Box<dyn Flow>, open: impl FnOnce() -> io::Result<TlsConnection>) -> TlsFlow {
     let mut handshake = Handshake::begin(flow, open, 0).expect("it begins");
     while !handshake.step().expect("the peer has the key") {

@@ -97,7 +97,7 @@ impl UdpDialer<'_> {
         pick: impl Fn(ProofPass) -> Option<Option<T>>,
     ) -> Result<Option<T>, Error> {
         loop {
-            let Some(slice) = self.patience.slice()? else { return Err(self.nobody()) };
+            let Some(slice) = self.patience.slice()? else { return Err(self.no_answer()) };
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(None);
@@ -129,7 +129,7 @@ impl UdpDialer<'_> {
         Ok(())
     }
 
-    fn nobody(&self) -> Error {
+    fn no_answer(&self) -> Error {
         let server = self.call.server;
         if self.wrong { Error::Unproven { server } } else { Error::no_datagram(server) }
     }

@@ -85,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_datagram_is_refused_with_what_can() {
+    fn an_impossible_datagram_size_is_refused_with_the_valid_range() {
         assert_eq!(can_run(&crate::settings::defaults(&super::super::UdpTransport)), Ok(()));
         for size in ["1", "15", "65508", "131072"] {
-            let told = refusal(size, "131072", "plain");
-            assert!(told.contains("16") && told.contains("65507"), "{told}");
+            let text = refusal(size, "131072", "plain");
+            assert!(text.contains("16") && text.contains("65507"), "{text}");
         }
         assert!(refusal("1472", "1000", "plain").starts_with("read-size"));
         assert!(refusal("1472", "2048", "gro").starts_with("read-size"));

@@ -260,10 +260,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_without_rings_is_told_what_stops_it() {
-        let told = |code| no_ring(&io::Error::from_raw_os_error(code)).to_string();
-        assert!(told(libc::EPERM).contains("kernel.io_uring_disabled"));
-        assert!(told(libc::ENOSYS).contains("5.19"));
-        assert!(told(libc::ENOMEM).contains("ulimit -l"));
+    fn a_host_without_rings_gets_the_reason() {
+        let text = |code| no_ring(&io::Error::from_raw_os_error(code)).to_string();
+        assert!(text(libc::EPERM).contains("kernel.io_uring_disabled"));
+        assert!(text(libc::ENOSYS).contains("5.19"));
+        assert!(text(libc::ENOMEM).contains("ulimit -l"));
     }
 }

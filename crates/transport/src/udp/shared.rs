@@ -1,4 +1,4 @@
-//! What a flow, its sender and its receiver share: the socket, the settings, and what the peer has reported.
+//! State that a flow, its sender and its receiver share: the socket, the settings, and the peer's reports.
 
 use std::io;
 use std::net::Shutdown;

@@ -129,7 +129,7 @@ impl UdtChannel {
     }
 
     pub(super) fn wake(&self) {
-        // A write to a full counter fails, but the threads wake all the same.
+        // A write to a full counter fails, but still wakes the threads.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 

@@ -57,7 +57,7 @@ static BURST: Factor = Factor {
     domain: Domain::Time(Nanos(0), Nanos::millis(10)),
     default: "1ms",
     persist: &[PersistMethod::Application(
-        "sleep until so much is due, rather than until the next packet is",
+        "sleep until this much is due, rather than until the next packet is",
     )],
     interacts: &["udt-send", "udt-receive"],
     source: "draft-gg-udt-03 section 6.1 (a packet a period); Gu & Grossman 2007 section 4.2 (sending by timer costs a core)",

@@ -17,14 +17,14 @@ type PromiseCheck = fn(&dyn Transport) -> Result<(), String>;
 pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("what is sent comes, both ways", comes_both_ways),
     ("every switch of its own carries the same", switches),
-    ("flows are told apart", told_apart),
+    ("flows are kept apart", kept_apart),
     ("what the peer has is acknowledged", acknowledged),
     ("sends complete", complete),
     ("a flow finishes in order", finishes),
     ("finishing alone fails", does_not_finish_alone),
     ("a stream's abrupt end is noticed", ends_abruptly),
     ("a receiver can be woken", wakes),
-    ("a sender gives up as told, and leaves", gives_up),
+    ("a sender gives up after its time limit, and leaves", gives_up),
     ("a port that is not listened on refuses", refuses),
     ("another key opens nothing", turns_strangers_away),
     ("strangers keep no flow out", withstands),
@@ -71,7 +71,7 @@ fn switches(transport: &dyn Transport) -> Result<(), String> {
     Ok(())
 }
 
-fn told_apart(transport: &dyn Transport) -> Result<(), String> {
+fn kept_apart(transport: &dyn Transport) -> Result<(), String> {
     let loopback = Loopback::at(transport, V4)?;
     let mut listener = loopback.listen()?;
     let first = loopback.pair_through(listener.as_mut(), 0)?;
@@ -239,7 +239,7 @@ fn gives_up(transport: &dyn Transport) -> Result<(), String> {
         let left = soon(|| sending.is_finished());
         // A sender that does not return would hang this test; the end of its peer frees it.
         hold(left, "its sender does not leave")?;
-        hold(gave_up, "a send waits for longer than it was told")?;
+        hold(gave_up, "a send waits for longer than its limit")?;
         sending
             .join()
             .expect("no panic")

@@ -43,13 +43,13 @@ fn feedback_comes_back_on_the_flow_and_ends_with_the_receiver() {
     let (there, here) = pair(&udp(&[]));
     send(there.as_ref(), 10);
     assert!(there.progress().expect("a count").outstanding);
-    assert_eq!(receive(here.as_ref(), 20_000), 10_000, "and silence, which is told too");
+    assert_eq!(receive(here.as_ref(), 20_000), 10_000, "and silence, which is reported too");
     let progress = there.progress().expect("a count");
     assert_eq!((progress.acked, progress.outstanding), (Bytes(10_000), false));
     send(there.as_ref(), 1);
     for _ in 0..20 {
         let progress = there.progress().expect("a count");
-        assert!(progress.outstanding && progress.acked == Bytes(10_000), "nobody receives: {progress:?}");
+        assert!(progress.outstanding && progress.acked == Bytes(10_000), "no receiver: {progress:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -77,7 +77,7 @@ fn a_sleeping_receiver_can_be_woken_by_every_way() {
 }
 
 #[test]
-fn what_is_no_datagram_is_not_sent() {
+fn an_invalid_datagram_is_not_sent() {
     let (there, _here) = pair(&udp(&[]));
     let mut sender = there.sender().expect("sends");
     for size in [0, 15, 65_508] {

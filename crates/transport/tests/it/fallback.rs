@@ -12,7 +12,7 @@ fn over(transport: &str) -> Settings {
 }
 
 /// Returns the reports of both ends of a flow whose client and server use these transports.
-fn told(client: &str, server: &str) -> [Vec<SettingMismatch>; 2] {
+fn reports(client: &str, server: &str) -> [Vec<SettingMismatch>; 2] {
     let (port, mut listener) = listen(V4, &over(server));
     let at: SocketAddr = port.address();
     std::thread::scope(|scope| {
@@ -28,13 +28,13 @@ fn multipath_tcp_that_fell_back_says_so_at_the_end_that_asked_for_it() {
     if let Err(why) = find("mptcp").expect("registered").can_run(&over("mptcp")) {
         return println!("SKIP: {why}");
     }
-    assert_eq!(told("mptcp", "mptcp"), [[], []]);
+    assert_eq!(reports("mptcp", "mptcp"), [[], []]);
     for (client, server, end) in [("mptcp", "tcp", 0), ("tcp", "mptcp", 1)] {
-        let told = told(client, server);
-        let [found] = &told[end][..] else { panic!("{client} to {server}: {told:?}") };
+        let reports = reports(client, server);
+        let [found] = &reports[end][..] else { panic!("{client} to {server}: {reports:?}") };
         let what = (found.setting.as_str(), found.asked.as_str(), found.got.as_str());
         assert_eq!(what, ("transport", "mptcp", "tcp"), "{client} to {server}");
-        assert_eq!(told[1 - end], [], "{client} to {server}");
+        assert_eq!(reports[1 - end], [], "{client} to {server}");
     }
 }
 

@@ -64,7 +64,7 @@ fn receive(to: &dyn Flow, bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn strangers_are_told_nothing_and_counted() {
+fn strangers_are_counted_and_not_answered() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let strange = stranger();
     // The third is a valid first packet except for the key; the fourth has a version that does not exist.
@@ -76,7 +76,7 @@ fn strangers_are_told_nothing_and_counted() {
     }
     assert!(look(listener.as_mut(), 6).is_err());
     assert_eq!(listener.strangers(), 6);
-    assert!(strange.recv(&mut [0; 64]).is_err(), "nothing was said to them");
+    assert!(strange.recv(&mut [0; 64]).is_err(), "they get no answer");
     pair_through(listener.as_mut(), port.address(), &quic(&[]));
 }
 
@@ -151,7 +151,7 @@ fn any_packet_of_the_proof_may_be_lost() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_told() {
+fn lost_packets_are_sent_again_and_counted() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let relay = Relay::to(port.address());
     let number = AtomicUsize::new(0);
@@ -167,8 +167,8 @@ fn what_is_lost_is_sent_again_and_told() {
         assert!(progress.resent > 0 && progress.delivered > 0, "{progress:?}");
         let mut details = Details::default();
         there.add_details(&mut details);
-        let told = serde_json::to_value(&details).expect("JSON");
-        assert!(told["quic"][0]["lost_packets"].as_u64().is_some_and(|lost| lost > 0), "{told}");
+        let json = serde_json::to_value(&details).expect("JSON");
+        assert!(json["quic"][0]["lost_packets"].as_u64().is_some_and(|lost| lost > 0), "{json}");
     });
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn stranger() -> UdpSocket {
 }
 
 #[test]
-fn strangers_are_dropped_counted_and_told_nothing() {
+fn strangers_are_dropped_counted_and_not_answered() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let strange = stranger();
     let kinds: [&[u8]; 7] =
@@ -59,7 +59,7 @@ fn strangers_are_dropped_counted_and_told_nothing() {
     }
     assert!(look(listener.as_mut(), 7).is_err());
     assert_eq!(listener.strangers(), 7);
-    assert!(strange.recv(&mut [0; 64]).is_err(), "nothing was said to them");
+    assert!(strange.recv(&mut [0; 64]).is_err(), "they get no answer");
     pair_through(listener.as_mut(), port.address(), &udp(&[]));
 }
 
@@ -158,7 +158,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
 }
 
 #[test]
-fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
+fn a_replayed_stream_handshake_opens_no_flow() {
     let tcp: Settings = [("transport".to_owned(), "tcp".to_owned())].into_iter().collect();
     let (port, mut listener) = listen(V4, &tcp);
     let (ear, at) = (TcpListener::bind((V4, 0)).expect("a port"), port.address());
@@ -192,7 +192,7 @@ fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
 }
 
 #[test]
-fn what_is_made_up_on_the_way_is_dropped_and_counted() {
+fn forged_datagrams_are_dropped_and_counted() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
     let mut pass = |_: RelayDirection, datagram: &[u8]| vec![datagram.to_vec()];
@@ -225,7 +225,7 @@ fn what_is_made_up_on_the_way_is_dropped_and_counted() {
 }
 
 #[test]
-fn lost_doubled_and_swapped_datagrams_are_told_apart() {
+fn lost_doubled_and_swapped_datagrams_are_counted_separately() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
     let mut number = 0;
@@ -275,7 +275,7 @@ fn a_lost_tail_is_settled_by_feedback_that_comes_later() {
         let until = Instant::now() + LONG;
         while there.progress().expect("a count").outstanding {
             let _ = receiver.receive(&mut [0; 2000]);
-            assert!(Instant::now() < until, "the receiver goes on saying that it is there");
+            assert!(Instant::now() < until, "the receiver keeps sending feedback");
         }
         assert_eq!(there.progress().expect("a count").acked, Bytes(3000));
     });
@@ -308,10 +308,10 @@ fn silent_and_loud_connections_do_not_keep_flows_out() {
         let cancel = CancelFlag::new();
         listener.accept(&patience(&cancel, LONG)).expect("the flow with the key gets in");
         calling.join().expect("no panic").expect("and is proven");
-        let nobody = listener.accept(&patience(&cancel, Duration::from_millis(100)));
-        assert!(nobody.is_err());
+        let no_flow = listener.accept(&patience(&cancel, Duration::from_millis(100)));
+        assert!(no_flow.is_err());
     });
     let turned_away = listener.strangers();
     assert!((16..81).contains(&turned_away), "{turned_away} of 80 silent ones and a loud one: 64 may wait");
-    assert!(!matches!(silent[0].read(&mut [0; 1]), Ok(1..)), "nothing was ever said to them");
+    assert!(!matches!(silent[0].read(&mut [0; 1]), Ok(1..)), "they never get an answer");
 }

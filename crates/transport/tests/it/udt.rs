@@ -68,7 +68,7 @@ fn every_way_of_sending_meets_every_way_of_receiving() {
 }
 
 #[test]
-fn what_is_lost_doubled_and_swapped_arrives_once_and_in_order() {
+fn data_arrive_once_and_in_order_despite_loss_duplication_and_reordering() {
     for receive in ["plain", "batch", "gro"] {
         let settings = settings(&[("udt-receive", receive)]);
         let (port, mut listener) = listen(V4, &settings);
@@ -125,13 +125,13 @@ fn strangers_are_counted_and_get_no_more_than_they_sent() {
     let came = look(listener.as_mut(), 6);
     assert!(matches!(came, Err(Error::NobodyCame { .. })));
     assert_eq!(listener.strangers(), 6);
-    assert!(stranger.recv(&mut [0; 64]).is_err(), "nothing was said to them");
+    assert!(stranger.recv(&mut [0; 64]).is_err(), "they get no answer");
     pair_through(listener.as_mut(), port.address(), &settings(&[]));
 }
 
 /// The packets come from a stranger who knows the addresses, but neither the connection's identifier nor its window.
 #[test]
-fn made_up_packets_neither_end_a_flow_nor_change_what_arrives() {
+fn forged_packets_neither_end_a_flow_nor_change_its_data() {
     let settings = settings(&[]);
     let (port, mut listener) = listen(V4, &settings);
     let relay = Relay::to(port.address());

@@ -66,7 +66,7 @@ struct ConnectionFlags {
     readable: bool,
     wants_room: bool,
     peer_error: Option<u32>,
-    told_closed: bool,
+    reported_closed: bool,
     send_shutdown: bool,
 }
 
@@ -382,8 +382,8 @@ impl Connection {
         if let Some(code) = flags.peer_error.take() {
             return Some(UdtEvent::PeerError(code));
         }
-        let reason = self.closed.filter(|_| !flags.told_closed)?;
-        flags.told_closed = true;
+        let reason = self.closed.filter(|_| !flags.reported_closed)?;
+        flags.reported_closed = true;
         Some(UdtEvent::Closed(reason))
     }
 }

@@ -207,7 +207,7 @@ fn is_alone(scene: &PaperStudy<'_>) -> bool {
     scene.study.path.cross.is_none() && scene.study.scene.is_none()
 }
 
-/// Returns the words after `begin` that the path carries no other traffic; none where it does.
+/// Returns `begin` and the words that the path carries no other traffic; empty where it carries some.
 fn and_alone(scene: &PaperStudy<'_>, begin: &str) -> String {
     if is_alone(scene) { format!("{begin} carries no other traffic") } else { String::new() }
 }

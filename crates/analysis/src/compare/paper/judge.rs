@@ -138,7 +138,7 @@ fn by_margin(margins: &[f64], evidence: String) -> ClaimJudgement {
 impl PaperClaim {
     pub(super) fn judged(&self, scene: &PaperStudy<'_>) -> PaperFinding {
         let (reproduces, evidence) = self.test.judge(scene);
-        // The reasons blame the senders of today and a path without other traffic. A scene has neither.
+        // The reasons name today's senders and a path without other traffic. A scene has neither.
         let is_explained = reproduces == Some(false) && scene.study.scene.is_none();
         let reason = is_explained.then(|| (self.reason)(scene));
         let scaled =
@@ -155,7 +155,7 @@ impl PaperClaim {
 }
 
 impl ClaimTest {
-    /// Returns what the test holds against the paper; `None` if no study can judge it.
+    /// Returns what the test compares with the paper; `None` if no study can judge it.
     pub(super) fn kind(&self) -> Option<ExpectationKind> {
         match self {
             ClaimTest::Cannot(_) => None,
@@ -180,7 +180,7 @@ impl ClaimTest {
             ClaimTest::Above(figure, least) => within(scene, figure, least, f64::INFINITY),
             ClaimTest::Value(figure, (low, high)) if scene.is_papers => within(scene, figure, low, high),
             ClaimTest::Value(..) => {
-                cannot("a value of the paper's size and path: nothing of this study may stand beside it")
+                cannot("a value for the paper's size and path: not comparable with this study")
             }
             ClaimTest::Ratio(name, others, metric, range) => {
                 ratio(scene, name, others, metric, range.0, range.1)
@@ -191,8 +191,8 @@ impl ClaimTest {
     }
 }
 
-/// Returns what a figure of `protocol` beside the paper's is: a number, or in kind for UDT, since ours is version 4 and the
-/// paper's is version 2.
+/// Returns how a figure of `protocol` compares with the paper's: as a number, or in kind for UDT, since ours is version
+/// 4 and the paper's is version 2.
 pub(super) fn number_of(protocol: &str) -> ExpectationKind {
     if protocol == UDT { ExpectationKind::InKind } else { ExpectationKind::Number }
 }
@@ -268,10 +268,10 @@ fn ratio(
     let (own, beside) = (scene.each(name, metric.of), group(scene, &beside, metric));
     let logs: Vec<f64> =
         own.iter().filter_map(|(repeat, own)| log_ratio(*own, mean_at(&beside, *repeat)?)).collect();
-    let Some(told) = geometric(&logs) else { return scene.no_figure(metric) };
+    let Some(ratio) = geometric(&logs) else { return scene.no_figure(metric) };
     let margins: Vec<f64> = logs.iter().map(|log| (log - low.ln()).min(high.ln() - log)).collect();
     let (one, all) = (said(&means(&vec![(name, own)]), metric), said(&means(&beside), metric));
-    by_margin(&margins, format!("{}: {one}, {:.2} times the mean of {all}", metric.name, told.mean))
+    by_margin(&margins, format!("{}: {one}, {:.2} times the mean of {all}", metric.name, ratio.mean))
 }
 
 /// Returns the mean figure of a group of protocols in one repeat; `None` if one of them has no figure in that repeat.

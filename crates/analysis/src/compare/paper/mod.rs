@@ -43,8 +43,8 @@ const COLUMNS: [TableColumn; 7] = [
 ];
 
 /// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` if they are. They
-/// are comparable if the study has full size and a path of 1 Gb/s and 164 ms, each within a tenth. A scene is the paper's
-/// path as far as the paper tells.
+/// are comparable if the study has full size and a path of 1 Gb/s and 164 ms, each within a tenth. A scene is the
+/// paper's path as far as the paper describes it.
 pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     let paper = Study::paper();
     let near = |ours: f64, theirs: f64| (ours - theirs).abs() <= SAME_PATH * theirs;
@@ -143,7 +143,7 @@ pub const ROUND_TRIP_CLAIMS: [&str; 2] = ["cottrell.avg.S", "cottrell.avg.F"];
 pub struct StudyClaim {
     /// The name in the ledger, such as "cottrell.t1.reno.avg".
     pub claim: String,
-    /// What the study holds against the paper; `None` if it cannot judge the claim.
+    /// What the study compares with the paper; `None` if it cannot judge the claim.
     pub kind: Option<ExpectationKind>,
     /// True if only a study of the paper's size and path does so.
     pub needs_papers_size: bool,

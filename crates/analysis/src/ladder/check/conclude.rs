@@ -15,7 +15,7 @@ pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings 
     let doubts = doubts(&check, run);
     let of = |role: CheckRole| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
     let (start, final_) = of(CheckRole::Final).map(BlockSeries::centers).unwrap_or_default();
-    if let Some(bound) = &check.standing.bound {
+    if let Some(bound) = &check.current.bound {
         bound.revise(final_.lost, run);
     }
     let measured = of(CheckRole::Final).is_some_and(|series| series.counted() > 0);
@@ -28,8 +28,8 @@ pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings 
         final_,
         gain: of(CheckRole::Final).unwrap_or(&BlockSeries::default()).gain(),
         against: of(CheckRole::Against).map(BlockSeries::gain),
-        start_cell: check.standing.start.clone(),
-        final_cell: check.standing.cell(&[]),
+        start_cell: check.current.start.clone(),
+        final_cell: check.current.cell(&[]),
         void: run.void.clone(),
         doubts,
     }
@@ -37,7 +37,7 @@ pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings 
 
 /// Records `estimate`, the worth of the kept step `at` when it was dropped, in the step's line.
 pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, run: &mut RunState) {
-    let id = &check.standing.kept[at].id;
+    let id = &check.current.kept[at].id;
     if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
         line.summary.left_out = Some(run.rules.goal.oriented(estimate));
     }
@@ -45,16 +45,16 @@ pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, r
 
 /// Adds to the line of each kept step what the final check shows: its worth, and whether it is confirmed or dropped.
 fn revise_steps(check: &FinalCheck, run: &mut RunState) {
-    let standing = check.standing.steps();
-    for (i, kept) in check.standing.kept.iter().enumerate() {
+    let current = check.current.steps();
+    for (i, kept) in check.current.kept.iter().enumerate() {
         let Some(mut line) = run.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
         let primary = run.rules.goal;
-        if let Some(estimate) = check.left_out.worth(i, &check.standing, run) {
+        if let Some(estimate) = check.left_out.worth(i, &check.current, run) {
             line.summary.left_out = Some(primary.oriented(estimate));
         }
         let fate = match &kept.dropped {
             Some(why) => Some(why.as_str()),
-            None if !standing.contains(&i) => Some("replaced by a later step"),
+            None if !current.contains(&i) => Some("replaced by a later step"),
             None => None,
         };
         let said = match fate {
@@ -77,8 +77,8 @@ fn revise_steps(check: &FinalCheck, run: &mut RunState) {
 fn doubts(check: &FinalCheck, run: &mut RunState) -> Vec<String> {
     check.left_out.comparisons().for_each(|comparison| run.learn(&comparison.series));
     let mut doubts = Doubts::default();
-    for i in check.standing.steps() {
-        let kept = &check.standing.kept[i];
+    for i in check.current.steps() {
+        let kept = &check.current.kept[i];
         let worth = check.left_out.confirmation(i, run).worth;
         let setting = format!("{}={}", kept.candidate.knob, kept.candidate.value);
         doubts.of_kept(&setting, kept.added, worth, check.left_out.of(i), &run.toll);

@@ -133,7 +133,7 @@ fn programs_beside(view: &VerdictView<'_>, end: &EndView<'_>) -> Vec<(String, f6
 /// Describes for how long other programs ran: "there ran stress-ng for 64 % of a core's time".
 fn ran_beside(programs: &[(String, f64)]) -> Option<String> {
     let each = programs.iter().take(NAMED);
-    let told: Vec<String> =
+    let text: Vec<String> =
         each.map(|(name, time)| format!("{} for {}", shown(name), percent(*time))).collect();
-    (!told.is_empty()).then(|| format!("of one core's time, there ran {}", told.join(", ")))
+    (!text.is_empty()).then(|| format!("of one core's time, there ran {}", text.join(", ")))
 }

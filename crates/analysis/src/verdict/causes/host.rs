@@ -1,4 +1,4 @@
-//! Judges of what a host keeps from the flow's programs: processor time, its disk, memory for sockets.
+//! Judges of resources that a host withholds from the flow's programs: processor time, its disk, memory for sockets.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{Cause, Finding, MemoryStalls, Throttling};
@@ -43,10 +43,10 @@ pub(super) fn cpu_quota(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// What helps a sender that waits for its disk.
+/// The remedy for a sender that waits for its disk.
 const READS_FASTER: &str =
     "a faster disk, larger reads ahead (blockdev --setra), or files that are in memory already";
-/// What helps a receiver that waits for its disk.
+/// The remedy for a receiver that waits for its disk.
 const WRITES_FASTER: &str =
     "a faster disk, or a program that writes beside its reading and syncs less often (fsync, O_SYNC)";
 
@@ -78,7 +78,7 @@ pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Judges a host whose programs stand still for want of memory.
+/// Judges a host whose programs stall for want of memory.
 pub(super) fn memory_shortage(view: &VerdictView<'_>) -> Option<Finding> {
     let stalls = |end: &EndView<'_>| *end.host.seen.get::<MemoryStalls>();
     let end = view.ends().max_by(|a, b| stalls(a).share().total_cmp(&stalls(b).share()))?;

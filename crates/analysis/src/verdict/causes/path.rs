@@ -113,7 +113,7 @@ fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, findi
         .saw_if(mathis(view, flow).map(|rate| {
             let seen = view.goodput;
             format!(
-                "so many losses allow a Reno-like sender about {rate} (Mathis et al. 1997); {seen} are seen"
+                "losses at this rate allow a Reno-like sender about {rate} (Mathis et al. 1997); {seen} are seen"
             )
         }))
         .saw(match view.shaped {
@@ -222,8 +222,7 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns true if the connection carried full-sized segments before: then their size is not the reason of a
-/// standstill.
+/// Returns true if the connection carried full-sized segments before: then their size is not the reason for the stall.
 pub(super) fn carried(flow: &FlowView<'_>) -> bool {
     flow.last().is_some_and(|t| t.acked_bytes.0 > t.send_mss_bytes.0.saturating_mul(CARRIED_SEGMENTS))
 }

@@ -165,12 +165,12 @@ pub(super) fn tiny_writes(view: &VerdictView<'_>) -> Option<Finding> {
     let (weight, confidence, finding) =
         by_segments(view, end).or_else(|| by_calls(end)).or_else(|| by_price(view, end))?;
     let summary = "the program writes so few bytes at a time that the calls are the work";
-    let mut told = found(Cause::TinyWrites, weight, confidence, summary).at(end.name());
-    told.evidence = finding;
-    let told = told
+    let mut tiny = found(Cause::TinyWrites, weight, confidence, summary).at(end.name());
+    tiny.evidence = finding;
+    let tiny = tiny
         .saw_if(end.ran().map(|ran| format!("the writing thread ran for {} of the time", percent(ran))))
         .try_knob("write-size", "65536", "write more in each call, or gather writes in a buffer first");
-    Some(told.expect(view.won_back(weight)))
+    Some(tiny.expect(view.won_back(weight)))
 }
 
 type TinyWriteSigns = (f64, f64, Vec<String>);

@@ -146,7 +146,7 @@ pub(super) fn send_buffer(view: &VerdictView<'_>) -> Option<Finding> {
 /// Returns the share of time that the send buffer limited, and its largest size, if its size is the reason: on a path
 /// that a processor or a queue fills, a buffer is full without being small.
 fn blocked_buffer(view: &VerdictView<'_>) -> Option<(f64, f64)> {
-    // What a program hands over at once after a quota has stopped it fills any buffer.
+    // The data that a program writes at once after a quota has stopped it fills any buffer.
     let flow = view.sender.as_ref().filter(|end| end.quota() < NOTABLE)?.main()?;
     let share = view.time?.buffer.max(flow.buffer_full());
     let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn confidence_follows_what_was_watched() {
+    fn confidence_depends_on_the_watched_ends() {
         let limit = WindowLimit {
             share: 0.5,
             by: WindowCause::Buffer,

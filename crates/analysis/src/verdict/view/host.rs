@@ -1,4 +1,4 @@
-//! What a host's counters and the settings of its link say.
+//! The counters of a host, and the settings of its link.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{LinkSettings, SnmpCounts};

@@ -47,7 +47,7 @@ fn profiled(path: &mut WatchedPath, shares: &[(CostClass, u64)]) {
 }
 
 /// With Nagle's algorithm segments are full; the writer's time goes into calls, which with 128 bytes each cost 6 ns a
-/// byte. What is sent is acknowledged on the same core before the next call, so that little is ever in flight.
+/// byte. Sent data are acknowledged on the same core before the next call, so that little is ever in flight.
 pub(crate) fn tiny_writes(strength: f64) -> WatchedPath {
     let mut path = near(between(1.5e9, 0.2e9, strength), [0.99, 0.3], [[0.99, 0.1], [0.35, 0.05]]);
     path.waits(["running", "wait_woken"]);

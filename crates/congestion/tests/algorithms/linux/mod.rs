@@ -121,7 +121,7 @@ fn every_control_is_compared_has_planted_errors_and_reasons_for_deviations() {
 }
 
 #[test]
-fn fast_and_ltcp_do_what_their_papers_formulas_do() {
+fn fast_and_ltcp_follow_the_formulas_of_their_papers() {
     let folder = tempfile::tempdir().expect("a folder");
     for pairing in PAIRS.iter().filter(|pairing| is_papers(pairing)) {
         let reference = theirs(Path::new(""), folder.path(), pairing);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compressed_fits_too() {
+    fn incompressible_data_fit_too() {
         let noise: Vec<u8> = (0..1_u64 << 18).map(|n| mixed(n) as u8).collect();
         assert!(compress(&noise).len() <= most(noise.len()));
     }

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_stand_for_what_ethtool_prints() {
+    fn short_names_match_the_features_that_ethtool_prints() {
         let all = [
             "tx-tcp-segmentation",
             "tx-tcp6-segmentation",

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_handed_over_tells_of_the_namespace_in_which_it_was_opened() {
+    fn a_socket_that_was_handed_over_reports_the_namespace_in_which_it_was_opened() {
         let there = || {
             let loopback = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
             assert!(loopback.unwrap().success());
@@ -215,7 +215,7 @@ mod tests {
             (diag.as_fd().try_clone_to_owned().unwrap(), listener, client)
         };
         let Ok((handed, listener, client)) = crate::netlink::in_throwaway(there) else {
-            return eprintln!("SKIP one_that_was_handed_over: needs root for another namespace");
+            return eprintln!("SKIP a_socket_that_was_handed_over: needs root for another namespace");
         };
         let diag = SockDiag::of(handed).unwrap();
         let to = PortFilter { local: 0, remote: listener.local_addr().unwrap().port() };

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_it_says_so() {
+    fn a_kernel_without_smc_is_reported() {
         match SockDiag::open().unwrap().smc_fallback(0) {
             Ok(found) => assert_eq!(found, None, "no socket has the inode number 0"),
             Err(error) => assert!(error.is_absent(), "{error}"),

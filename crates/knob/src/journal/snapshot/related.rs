@@ -98,7 +98,7 @@ fn own_netns() -> Result<OwnedFd, Error> {
 
 /// Returns true if `link` is stacked on the device with index `lower` of the same namespace, so that a write to the
 /// lower device can change `link`. The two ends of a veth pair are not stacked on each other.
-fn stands_on(link: &Link, lower: u32) -> bool {
+fn is_stacked_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
@@ -107,8 +107,8 @@ fn stands_on(link: &Link, lower: u32) -> bool {
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
-        let standing = links.iter().filter(move |link| stands_on(link, of)).map(|link| link.index);
-        standing.chain(master(of)).collect::<Vec<_>>()
+        let stacked = links.iter().filter(move |link| is_stacked_on(link, of)).map(|link| link.index);
+        stacked.chain(master(of)).collect::<Vec<_>>()
     };
     let below = |of: u32| links.iter().filter(|l| l.master == Some(of)).map(|l| l.index).collect::<Vec<_>>();
     let mut found = closure(index, &above);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_write_reaches_is_found_and_nothing_else() {
+    fn devices_that_a_write_affects_are_found_and_no_others() {
         let links = [
             link(2, "veth", Some(3), Some(4)),
             link(3, "veth", Some(2), None),

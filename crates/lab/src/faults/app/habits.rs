@@ -1,4 +1,4 @@
-//! What programs of a scenario do, whatever their task: they report that they are ready, and rest.
+//! Behaviour that all programs of a scenario share: they report that they are ready, and rest.
 
 use std::io::Write;
 

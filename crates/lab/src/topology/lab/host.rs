@@ -12,7 +12,7 @@ pub struct LabHost {
     /// Its network namespace, by the name that `ip netns` shows. All guests of a lab have one, from which they are
     /// reached.
     pub netns: String,
-    /// How to start an agent on it.
+    /// The way to start an agent on the host.
     pub reach: ReachMethod,
     /// The name of its network device towards the other hosts.
     pub device: String,

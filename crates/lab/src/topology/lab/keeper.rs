@@ -54,6 +54,6 @@ pub(super) fn start() -> Result<(), Error> {
 
 /// Returns true if the descriptor is a pidfd. Only pidfds have a line "Pid:" in /proc/PID/fdinfo (fs/pidfs.c).
 fn is_pidfd(fd: BorrowedFd<'_>) -> bool {
-    let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
-    told.is_ok_and(|told| told.lines().any(|line| line.starts_with("Pid:")))
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+    text.is_ok_and(|text| text.lines().any(|line| line.starts_with("Pid:")))
 }

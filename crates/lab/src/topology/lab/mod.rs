@@ -88,8 +88,8 @@ impl Lab {
             lab.namespaces.push(Namespace::create(&name)?);
         }
         lab.join(&layout, accelerator)?;
-        // Another command may have taken the lab down meanwhile, with what was there by then. Nothing would find the rest if
-        // this process were killed.
+        // Another command may have taken down the parts of the lab that existed by then. If this process were killed,
+        // no command would find the rest.
         if !lab.store.has(&lab.id) {
             return Err(Error::TakenDown(lab.id.to_string()));
         }

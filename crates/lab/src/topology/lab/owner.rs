@@ -59,10 +59,10 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_counts_elsewhere_says_nothing() {
+    fn a_process_id_of_another_namespace_proves_nothing() {
         let me = LabOwner::me().unwrap();
         let elsewhere = LabOwner { pid: u32::MAX, pid_namespace: Some(1), ..me };
-        assert!(elsewhere.is_alive(), "nobody here can tell that it is dead");
+        assert!(elsewhere.is_alive(), "this namespace cannot show that it is dead");
         assert!(!LabOwner { boot_id: "another".into(), ..elsewhere.clone() }.is_alive());
         assert!(!LabOwner { pid_namespace: None, ..elsewhere }.is_alive(), "an older build counted here");
     }

@@ -76,7 +76,7 @@ pub struct LabPlan {
     links: u8,
 }
 
-/// How hosts are joined in the namespace between them.
+/// The way in which hosts are joined in the namespace between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LabInterconnect {
     Bridge(PortRates),
@@ -136,7 +136,7 @@ impl LabPlan {
         self.guest_spec().is_some()
     }
 
-    /// Returns what the virtual machines are that are the hosts; `None` if the hosts are namespaces.
+    /// Returns the specification of the virtual machines that are the hosts; `None` if the hosts are namespaces.
     pub(super) fn guest_spec(&self) -> Option<&GuestSpec> {
         match &self.middle {
             Some((_, LabInterconnect::Guests(spec))) => Some(spec),

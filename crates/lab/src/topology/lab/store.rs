@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_listed_until_removed() {
+    fn a_written_lab_is_listed_until_removed() {
         let scratch = Scratch::new();
         let store = LabStore::at(&scratch.0.join("labs")).unwrap();
         let plan = layout();

@@ -56,7 +56,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A failure cannot be reported here; `landspeed lab down` finds what stays.
+        // A failure cannot be reported here; `landspeed lab down` finds the remains.
         let _ = delete(&self.name);
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_is_missing_is_told_with_the_remedy() {
+    fn a_missing_namespace_is_reported_with_the_remedy() {
         let missing = open("ls-no-such-namespace").expect_err("it is missing");
         assert!(missing.is_about_words() && missing.to_string().contains("`ip netns list`"), "{missing}");
     }

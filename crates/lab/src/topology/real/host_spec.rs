@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ssh_could_misread_is_refused() {
+    fn names_that_ssh_could_misread_are_refused() {
         let long = "a".repeat(300);
         let bad = [
             "",

@@ -33,8 +33,8 @@ impl From<HostSpec> for TopologyHost {
     }
 }
 
-/// Returns one host in the place of both, for data that stay within it. They take loopback, which is no network path: for
-/// commands that measure none.
+/// Returns one host as both ends, for data that stay within it. The data take loopback, which is no network path, so
+/// only commands that measure no path use this.
 ///
 /// # Errors
 /// Returns an error if `word` names no host.

@@ -1,4 +1,4 @@
-//! What runs the instructions of guests: KVM where it boots their kernels, and QEMU itself elsewhere.
+//! The accelerator of guests: KVM where it boots their kernels, and QEMU's own emulation (TCG) elsewhere.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// The environment variable that chooses: auto, kvm or tcg.
+/// The environment variable that selects the accelerator: auto, kvm or tcg.
 pub const ACCELERATOR_VARIABLE: &str = "LANDSPEED_VM_ACCEL";
 const DEVICE: &str = "/dev/kvm";
 /// QEMU's arguments for a guest that runs one program of the initrd, and ends: a kernel panics when its first process
@@ -16,12 +16,12 @@ const DEVICE: &str = "/dev/kvm";
 const PROBE: &str = "-M q35 -accel kvm -cpu max -smp 2 -m 512M -display none -monitor none -serial stdio \
                      -nic none -no-reboot";
 const PROBE_WORDS: &str = "console=ttyS0 panic=-1 mitigations=off quiet rdinit=/bin/sleep -- 0";
-/// What the kernel says then, if the program ran to its end.
+/// The kernel's output if the program ran to its end.
 const ENDED: &str = "Attempted to kill init! exitcode=0x00000000";
-/// Time limit for that, in seconds. Without KVM it takes less.
+/// Time limit of the probe, in seconds. Even emulation takes less.
 const LIMIT_S: u32 = 20;
 
-/// What runs the instructions of guests.
+/// The accelerator of guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
     Kvm,
@@ -38,7 +38,7 @@ impl Accelerator {
         }
     }
 
-    /// Returns what a reader must know of figures from such guests.
+    /// Returns a caveat about figures from such guests.
     pub(crate) fn caveat(self) -> &'static str {
         match self {
             Accelerator::Kvm => "virtual machines with KVM: settings hold, speeds do not",
@@ -71,7 +71,7 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// Returns what a word chooses; `None` if what is found decides.
+/// Returns the accelerator that a word chooses; `None` if detection decides.
 fn chosen(word: &str) -> Result<Option<Accelerator>, String> {
     match word {
         "" | "auto" => Ok(None),
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!((kvm, tcg), (Some("virtual machines with KVM"), Some("virtual machines without KVM")));
     }
 
-    /// Makes a program in the place of QEMU, and returns whether a kernel boots with it.
+    /// Creates a fake QEMU, and returns whether a kernel boots with it.
     fn boots_with(qemu: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("qemu");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tries_a_kernel_ends_with_what_started_it() {
+    fn a_trial_boot_ends_with_its_parent() {
         // Linux sends the signal when the thread ends that started the process.
         let start = || {
             let mut command = Command::new("timeout");

@@ -21,7 +21,7 @@ use crate::topology::namespace::with_namespace;
 
 /// Time limit for both guests to boot.
 const BOOT: Duration = Duration::from_secs(240);
-/// Time limit for a QEMU that has started to make its network devices.
+/// Time limit for a started QEMU to create its network devices.
 const APPEARS: Duration = Duration::from_secs(20);
 /// Size of a guest's own disk, on which /etc lies.
 const DISK_BYTES: u64 = 64 << 20;
@@ -40,7 +40,7 @@ pub(crate) struct GuestNetwork {
     byte: &'static str,
 }
 
-/// The network of the data, by the driver that was asked for, and that of ssh.
+/// The data network, with the requested driver, and the network of ssh.
 pub(crate) const NETWORKS: [GuestNetwork; 2] =
     [GuestNetwork { bridge: "ls-data", byte: "77" }, GuestNetwork { bridge: "ls-ssh", byte: "78" }];
 
@@ -60,15 +60,15 @@ pub struct Guests {
 #[derive(Debug)]
 struct Guest {
     number: usize,
-    /// Its own disk, which outlives its power.
+    /// Its own disk, which survives a power cycle.
     disk: File,
-    /// What the guest and its QEMU printed since it has power.
+    /// The output of the guest and of its QEMU since power-on.
     console: File,
     qemu: Child,
 }
 
 impl Guests {
-    /// Returns what will run the guests' instructions. Where this machine has KVM, each kernel is tried with it first.
+    /// Returns the accelerator of the guests. Where this machine has KVM, each kernel is tried with it first.
     pub(crate) fn accelerator_for(spec: &GuestSpec) -> Result<Accelerator, Error> {
         let images = images::folder();
         let mut kernels = spec.kernels.to_vec();
@@ -96,7 +96,7 @@ impl Guests {
         Ok(guests)
     }
 
-    /// Returns what runs the guests' instructions.
+    /// Returns the accelerator of the guests.
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator
     }
@@ -117,8 +117,8 @@ impl Guests {
         }
     }
 
-    /// Cuts the power of a guest, counted from 1, and waits until it has booted again. Only what was on its disk is
-    /// there then.
+    /// Cuts the power of a guest, counted from 1, and waits until it has booted again. Only the data on its disk
+    /// survive.
     pub fn cut_power(&self, number: usize) -> Result<(), Error> {
         let mut machines = self.machines.lock();
         let guest = &mut machines[number - 1];
@@ -129,7 +129,7 @@ impl Guests {
         self.wait()
     }
 
-    /// Starts the QEMU of a guest. Returns what it prints, and its process.
+    /// Starts the QEMU of a guest. Returns its output and its process.
     fn power_on(&self, number: usize, disk: &File) -> Result<(File, Child), Error> {
         let console = in_memory("console")?;
         let said = || console.try_clone().during(|| "keep a guest's console".into());
@@ -144,7 +144,7 @@ impl Guests {
         let kernel = images::kernel(&self.spec.kernels[number - 1], &self.images).map_err(cannot_run)?;
         let disk = format!("/proc/{}/fd/{}", std::process::id(), disk.as_raw_fd());
         let [data, login] = &NETWORKS;
-        // Guests leave the processors to the programs that wait for them, such as ssh.
+        // Guests have a lower priority than the programs that wait for them, such as ssh.
         let mut command = Command::new("nice");
         command.arg(&self.qemu).args(MACHINE.split(' ')).args(["-accel", self.accelerator.argument()]);
         command.args(["-m", &format!("{}M", self.spec.memory_mib)]);
@@ -160,17 +160,17 @@ impl Guests {
         Ok(command)
     }
 
-    /// Joins the devices that the QEMU of a guest makes to the guests' bridges.
+    /// Joins the devices that a guest's QEMU creates to the guests' bridges.
     fn attach(&self, number: usize) -> Result<(), Error> {
         let joined = with_namespace(&self.namespace, || {
             let rtnl = Rtnl::open()?;
             NETWORKS.iter().try_for_each(|network| network.join(&rtnl, number))
         })?;
-        // What QEMU said, if it has ended, explains why there is no device.
+        // QEMU's output, if it has ended, explains why there is no device.
         joined.map_err(|error| self.check().err().unwrap_or(error))
     }
 
-    /// Returns what helps where KVM boots a kernel alone, and not the whole guest.
+    /// Returns the remedy where KVM boots a kernel alone, but not the whole guest.
     fn remedy(&self) -> String {
         match self.accelerator {
             Accelerator::Kvm => format!(" with KVM ({ACCELERATOR_VARIABLE}=tcg does without)"),
@@ -208,7 +208,7 @@ impl Guest {
     }
 
     fn end(&mut self) {
-        // Neither can fail in a way that matters: a QEMU that has ended is reaped.
+        // Errors do not matter here: a QEMU that has ended is reaped.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_folder_that_was_prepared_is_taken() {
+    fn the_first_prepared_folder_is_used() {
         let [empty, full] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         std::fs::write(full.path().join("root.sqfs"), "").unwrap();
         let folders = [empty.path().to_owned(), full.path().to_owned()];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_prepared_is_refused_with_the_command_that_prepares_it() {
+    fn missing_images_are_refused_with_the_command_that_prepares_them() {
         let folder = tempfile::tempdir().unwrap();
         let all = can_boot(folder.path()).unwrap_err();
         assert!(all.contains("`make vm-images`") && all.contains(FOLDER_VARIABLE), "{all}");

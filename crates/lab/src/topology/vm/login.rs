@@ -1,4 +1,4 @@
-//! How guests are logged in to.
+//! The login to guests.
 
 use std::fmt;
 
@@ -19,7 +19,8 @@ impl GuestLogin {
     /// Returns the login of a guest, counted from 1.
     pub(crate) fn new(netns: &str, number: u8) -> Self {
         let key = format!("IdentityFile={}", images::folder().join("id").display());
-        // A connection that the user's configuration shares or leads elsewhere would end at another guest of this address.
+        // A connection that the user's ssh configuration shares or redirects would reach another guest with this
+        // address.
         let options = [
             "BatchMode=yes",
             "StrictHostKeyChecking=no",

@@ -1,7 +1,7 @@
 //! The topology `lab:vm`: two virtual machines, each with a kernel of its own.
 //!
-//! landspeed boots them in QEMU, and reaches them by ssh from the lab's namespace. They show what a kernel makes of a
-//! setting, whatever the kernel of this machine. Their speeds say nothing about hardware, with KVM or without.
+//! landspeed boots them in QEMU, and reaches them by ssh from the lab's namespace. They show the effect of a setting on
+//! their kernels, whichever kernel this machine has. Their speeds say nothing about hardware, with KVM or without.
 
 mod accelerator;
 mod guests;

@@ -1,4 +1,4 @@
-//! What the guests of `lab:vm` are, in the words of a command line.
+//! The guests of `lab:vm`, as a command line specifies them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +51,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
 impl FromStr for GuestSpec {
     type Err = Error;
 
-    /// Parses words such as "6.1,6.12,driver=igb". One kernel alone is that of both guests.
+    /// Parses words such as "6.1,6.12,driver=igb". A single kernel is used for both guests.
     fn from_str(text: &str) -> Result<Self, Error> {
         let (pairs, kernels): (Vec<&str>, Vec<&str>) = text.split(',').partition(|word| word.contains('='));
         let kernels = match kernels[..] {

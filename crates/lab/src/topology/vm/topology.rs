@@ -7,7 +7,7 @@ use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, parameters};
 use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 
-/// What a reader must know of the figures of such a lab. A lab that runs says whether it has KVM.
+/// The caveat about the figures of such a lab. A running lab reports whether it has KVM.
 const CAVEAT: &str = "virtual machines: settings hold, speeds do not";
 
 const DRAWING: &str = "   guest a                          netns ls-ID-vm                          guest b

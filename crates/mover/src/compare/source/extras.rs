@@ -1,4 +1,4 @@
-//! Asks what only the target has.
+//! Asks for the entries that only the target has.
 
 use std::sync::atomic::Ordering;
 
@@ -13,8 +13,8 @@ use crate::name::RelativeName;
 use crate::wire::Failure;
 
 impl ComparingSource<'_> {
-    /// Asks what only the target has, if this is the last flow that has compared entries, and if none has failed: a copy
-    /// removes nothing then.
+    /// Asks for the entries that only the target has, if this is the last flow that compares entries, and if no entry
+    /// has failed: after a failure, a copy removes nothing.
     pub(super) fn ask_for_extras(&self, lane: &QuestionLane<'_>) -> Result<(), Error> {
         let is_last = self.lanes.fetch_sub(1, Ordering::AcqRel) == 1;
         let is_asked = is_last && self.looks_for_extras && !self.queue.lock().is_over();

@@ -1,14 +1,14 @@
-//! What the system holds of a file in memory.
+//! The pages of a file in the page cache.
 
 use std::fs::File;
 use std::io;
 
 use rustix::fs::{Advice, fadvise};
 
-/// Puts a file on stable storage, and lets the system forget what it holds of it in memory, so that the file is read from the disk.
-/// What another program has mapped stays, and so does all of a file system in memory.
+/// Puts a file on stable storage, and drops its pages from the page cache, so that the file is read from the disk.
+/// Pages that another program has mapped stay, and so do all pages of a file system in memory.
 pub(super) fn forget(file: &File) -> io::Result<()> {
-    // Only what is on the disk can be forgotten.
+    // Only pages that are on the disk can be dropped.
     file.sync_data()?;
     // The kernel keeps large pages that are in a range in part. Without a length, the range is the whole file.
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_from_the_disk() {
+    fn written_data_are_read_from_the_disk() {
         let file = tempfile::tempfile_in("/var/tmp").unwrap();
         if rustix::fs::fstatfs(&file).unwrap().f_type as u64 & 0xffff_ffff == 0x0102_1994 {
             return eprintln!("SKIP: /var/tmp is in memory");

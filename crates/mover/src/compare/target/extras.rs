@@ -38,7 +38,7 @@ impl ComparedTarget {
     }
 }
 
-/// Answers under way.
+/// Answers that are being written.
 struct ExtrasAnswer<'a, 'b> {
     lane: &'a Lane<'b, Question>,
     /// Extras that were not yet sent.

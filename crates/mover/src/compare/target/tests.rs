@@ -84,7 +84,7 @@ fn each_difference_is_named() {
 }
 
 #[test]
-fn what_a_copy_would_not_replace_is_a_failure() {
+fn an_entry_that_a_copy_would_not_replace_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     same_file(folder.path(), "file");
@@ -141,7 +141,7 @@ fn a_verification_finds_differences_where_a_copy_fails() {
 
 /// A source learns nothing of files that the user did not name, and cannot make the target read without end.
 #[test]
-fn a_source_reads_only_what_it_was_asked_for() {
+fn a_source_compares_only_requested_names() {
     let folder = tempfile::tempdir().unwrap();
     ["asked", "other"].iter().for_each(|name| drop(same_file(folder.path(), name)));
     symlink("other", folder.path().join("link")).unwrap();

@@ -11,8 +11,8 @@ fn name(bytes: &[u8]) -> RelativeName {
     RelativeName::parse(bytes).expect("a name")
 }
 
-/// What the source has in a folder.
-fn told(folder: &[u8], names: &[&[u8]]) -> FolderNames {
+/// Returns the names that the source has in a folder.
+fn names_in(folder: &[u8], names: &[&[u8]]) -> FolderNames {
     let names = names.iter().map(|name| NameDigest::of(name)).collect();
     FolderNames::parts(&name(folder), names).remove(0)
 }
@@ -23,12 +23,12 @@ fn swept(
     allowed: &[u8],
     ignored: &[&[u8]],
     only_looks: bool,
-    told: FolderNames,
+    listed: FolderNames,
 ) -> (Swept, Vec<String>) {
     let (root, names) = (Root::open(target).unwrap(), [allowed.to_vec()].into());
     let ignore = IgnoreRules::parse(ignored).unwrap();
     let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks, is_dry_run: false };
-    let (mut folder, mut heard) = (told, Vec::new());
+    let (mut folder, mut heard) = (listed, Vec::new());
     let swept = sweeper.sweep(&mut folder, &mut |name, _| {
         heard.push(name.as_bytes().escape_ascii().to_string());
         Ok(())
@@ -56,7 +56,7 @@ fn left(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_only_the_target_has_goes_with_all_below_it() {
+fn extras_are_removed_with_all_below_them() {
     let folder = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     make(outside.path(), &[b"victim"]);
@@ -70,7 +70,7 @@ fn what_only_the_target_has_goes_with_all_below_it() {
     let expected = ["link", "odd\\xff\\n", "old", "old/deep", "old/deep/f", "old/g", "old/link", "pipe"]
         .map(str::to_owned);
     for only_looks in [true, false] {
-        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, told(b"", &[b"kept", b"gone"]));
+        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, names_in(b"", &[b"kept", b"gone"]));
         assert_eq!((swept.extras, swept.failed), (8, 0), "{swept:?}");
         assert_eq!(heard, expected);
         assert_eq!(left(folder.path()).len(), if only_looks { 6 } else { 2 });
@@ -80,7 +80,7 @@ fn what_only_the_target_has_goes_with_all_below_it() {
 }
 
 #[test]
-fn what_is_ignored_stays_with_its_folders() {
+fn ignored_entries_stay_with_their_folders() {
     let folder = tempfile::tempdir().unwrap();
     make(
         folder.path(),
@@ -89,7 +89,7 @@ fn what_is_ignored_stays_with_its_folders() {
     // Rules are about names below the source folder, which lands as t.
     let ignored: [&[u8]; 2] = [b"*.log", b"/cache/"];
     for only_looks in [true, false] {
-        let (swept, heard) = swept(folder.path(), b"t", &ignored, only_looks, told(b"t", &[]));
+        let (swept, heard) = swept(folder.path(), b"t", &ignored, only_looks, names_in(b"t", &[]));
         assert_eq!((swept.extras, swept.failed), (2, 0), "{swept:?}");
         assert_eq!(heard, ["t/a/b/f", "t/a/g"]);
     }
@@ -105,7 +105,7 @@ fn nothing_goes_where_two_forms_of_a_name_are_one() {
     let at = |name: &str| folder.path().join(name);
     fs::hard_link(at(".landspeed-\u{e9}.short"), at(".landspeed-e\u{301}.short")).unwrap();
     for only_looks in [true, false] {
-        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, told(b"", &[]));
+        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, names_in(b"", &[]));
         assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
         assert_eq!(swept.failures[0].1, Failure::plain(Operation::RemoveWithoutCase));
         assert!(heard.is_empty());
@@ -113,13 +113,13 @@ fn nothing_goes_where_two_forms_of_a_name_are_one() {
     assert_eq!(left(folder.path()).len(), 4);
 }
 
-/// An honest source enters no folder that is left alone, and so tells of none.
+/// An honest source enters no ignored folder, and so lists none.
 #[test]
-fn a_source_that_tells_of_what_is_ignored_removes_nothing_there() {
+fn a_source_that_lists_ignored_folders_removes_nothing_there() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path(), &[b"t/", b"t/cache/", b"t/cache/deep/", b"t/cache/deep/f", b"t/cache/g"]);
-    for told_of in [&b"t/cache"[..], b"t/cache/deep"] {
-        let (swept, heard) = swept(folder.path(), b"t", &[b"/cache/"], false, told(told_of, &[]));
+    for listed in [&b"t/cache"[..], b"t/cache/deep"] {
+        let (swept, heard) = swept(folder.path(), b"t", &[b"/cache/"], false, names_in(listed, &[]));
         assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
         assert!(heard.is_empty());
     }
@@ -130,32 +130,32 @@ fn a_source_that_tells_of_what_is_ignored_removes_nothing_there() {
 fn nothing_goes_that_the_source_may_not_name() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path(), &[b"other/", b"other/f", b"mine/", b"mine/g"]);
-    for (told_of, operation) in
+    for (listed, operation) in
         [(&b"other"[..], Operation::Name), (b"", Operation::Name), (b"mine/none", Operation::Open)]
     {
-        let (swept, heard) = swept(folder.path(), b"mine", &[], false, told(told_of, &[]));
+        let (swept, heard) = swept(folder.path(), b"mine", &[], false, names_in(listed, &[]));
         assert_eq!((swept.extras, swept.failed, swept.failures[0].1.operation), (0, 1, operation));
         assert!(heard.is_empty());
     }
     assert!(folder.path().join("other/f").exists() && folder.path().join("mine/g").exists());
 }
 
-/// The folder that the source tells of is a symbolic link here.
+/// The folder that the source lists is a symbolic link here.
 #[test]
 fn a_link_is_not_swept_through() {
     let folder = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     make(outside.path(), &[b"victim", b"d/", b"d/victim"]);
     symlink(outside.path(), folder.path().join("a")).unwrap();
-    for told_of in [&b"a"[..], b"a/d"] {
-        let (swept, _) = swept(folder.path(), b"", &[], false, told(told_of, &[]));
+    for listed in [&b"a"[..], b"a/d"] {
+        let (swept, _) = swept(folder.path(), b"", &[], false, names_in(listed, &[]));
         assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
         assert!([libc::ELOOP, libc::ENOTDIR].contains(&swept.failures[0].1.errno), "{swept:?}");
     }
     assert!(outside.path().join("victim").exists() && outside.path().join("d/victim").exists());
 }
 
-/// While one thread sweeps, another one puts a link in the place of a folder, and takes it away again.
+/// While one thread sweeps, another one replaces a folder by a link, and puts it back.
 #[test]
 fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
     let all = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
             make(&outside, &[b"victim", b"deep/victim"]);
             let _ = fs::create_dir_all(target.join("old/deep"));
             let _ = fs::write(target.join("old/deep/f"), "x");
-            let _ = swept(&target, b"", &[], false, told(b"", &[]));
+            let _ = swept(&target, b"", &[], false, names_in(b"", &[]));
             let is_safe = outside.join("victim").exists() && outside.join("deep/victim").exists();
             if !is_safe || round == 299 {
                 is_over.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -191,16 +191,16 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
 
 /// It copies into a folder below this target, and so has a lock of its own.
 #[test]
-fn what_another_copy_has_received_stays_while_it_runs() {
+fn data_of_another_running_copy_stay() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path(), &[b"old/", b"old/.landspeed-copy/", b"old/.landspeed-copy/7.short"]);
     let held = fs::File::open(folder.path().join("old/.landspeed-copy")).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let (swept_now, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    let (swept_now, _) = swept(folder.path(), b"", &[], false, names_in(b"", &[]));
     assert_eq!((swept_now.extras, swept_now.failed), (0, 1), "{swept_now:?}");
     assert!(folder.path().join("old/.landspeed-copy/7.short").exists());
     drop(held);
-    let (swept_later, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    let (swept_later, _) = swept(folder.path(), b"", &[], false, names_in(b"", &[]));
     assert_eq!((swept_later.extras, swept_later.failed), (3, 0), "{swept_later:?}");
 }
 
@@ -212,7 +212,7 @@ fn an_entry_that_may_not_go_keeps_its_folders() {
         (Root::open(folder.path()).unwrap(), [b"".to_vec()].into(), IgnoreRules::default());
     let sweeper =
         Sweeper { root: &root, names: &names, ignore: &ignore, only_looks: false, is_dry_run: false };
-    let swept = sweeper.sweep(&mut told(b"", &[]), &mut |name, _| match name.as_bytes() {
+    let swept = sweeper.sweep(&mut names_in(b"", &[]), &mut |name, _| match name.as_bytes() {
         b"old/a/f" => Err(Failure::plain(Operation::RemoveBeyond)),
         _ => Ok(()),
     });

@@ -121,7 +121,7 @@ fn a_name_that_is_another_file_now_leaves_the_others() {
     assert_eq!((plan.settled().unchanged, plan.links.waiting()), (2, 0));
 }
 
-/// An inode may be given to another file while the copy goes on.
+/// An inode may be reused for another file during the copy.
 #[test]
 fn another_file_with_the_same_number_is_no_link() {
     let mut plan = Plan::new();
@@ -229,13 +229,13 @@ fn a_link_is_proven_with_the_digest_of_the_first_name() {
     plan.add(vec![name("c", 1, 3, 0)]);
     assert_eq!(offers(&mut plan), [offer(1, "b", Some("a")), offer(2, "c", Some("a"))]);
     plan.answered(1, vec![Answer::Made]);
-    // What the target has as a file of its own, by length and time, was not read.
+    // A file that the target has already, by length and time, was not read.
     plan.became(2, EntryOutcome::Apart);
     plan.answered(2, vec![Answer::Unchanged]);
     let proven = plan.take_proven().into_iter().map(|file| (file.name_hex.0, file.digest_hex));
     let seven = Some(FileDigest([7; 32]));
     assert_eq!(proven.collect::<Vec<_>>(), [(b"a".to_vec(), seven), (b"b".to_vec(), seven)]);
-    // Of a first name that the target had already, nothing is proven.
+    // A first name that the target had already is not proven.
     let mut plan = Plan::new().proving(true);
     plan.add(vec![name("a", 1, 2, 0), name("b", 1, 2, 0)]);
     assert_eq!(offers(&mut plan), [offer(0, "a", None)]);

@@ -1,4 +1,4 @@
-//! A target whose room is less than what it is to get.
+//! A target that has less room than the copy needs.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn looked_at(pieces: u32, held: Vec<(u32, u32)>, dense: &[(u32, u32)]) -> (Plan,
     (plan, first)
 }
 
-/// Returns true if the plan asks for the target's room next; otherwise it goes on.
+/// Returns true if the plan asks for the target's room next; otherwise it continues.
 fn asks(plan: &mut Plan, again: bool) -> bool {
     plan.step() == NextStep::Work(Work::Room { again })
 }
@@ -25,7 +25,7 @@ fn a_clear_shortage_ends_the_copy_before_the_disk_is_full() {
     let (mut plan, first) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
     for answer in 0..4 {
         assert!(asks(&mut plan, answer > 0) && !plan.has_given_up(), "{answer}");
-        // What is known is sent meanwhile, and no further file is looked at.
+        // Known pieces are sent meanwhile, and no further file is looked at.
         assert!(matches!(plan.step(), NextStep::Work(Work::Piece(piece)) if piece.entry == first));
         plan.has_room(900 << 20);
         // An answer without a question.
@@ -52,7 +52,7 @@ fn a_target_whose_room_is_ignored_is_not_asked() {
 }
 
 #[test]
-fn what_fits_is_sent_and_the_target_is_asked_once() {
+fn a_copy_that_fits_is_sent_and_the_target_is_asked_once() {
     let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
     assert!(asks(&mut plan, false));
     plan.has_room(990 << 20);
@@ -121,9 +121,9 @@ fn no_answer_counts_while_the_target_may_not_know_all_that_is_replaced() {
     gives_up_after_four_answers(&mut plan);
 }
 
-/// XFS sets room aside behind what was written, and gives it back later.
+/// XFS preallocates room after the written data, and frees it later.
 #[test]
-fn what_may_be_set_aside_for_files_under_way_is_no_shortage() {
+fn preallocation_for_files_under_way_is_no_shortage() {
     for (free, is_short) in [(700, false), (660, true)] {
         let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
         assert!(asks(&mut plan, false));

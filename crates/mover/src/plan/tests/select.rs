@@ -66,7 +66,7 @@ fn nothing_is_removed_if_there_are_too_many_extras_or_an_entry_has_failed() {
     }
 }
 
-/// All that the target has would be extras where nothing is mounted at the source.
+/// All entries of the target would be extras if a mount is missing at the source.
 #[test]
 fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
     let ask = |most, extras: [u64; 2]| {
@@ -91,10 +91,10 @@ fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
     assert_eq!(ask(None, [3, 0]), (true, None));
 }
 
-/// What a folder had in its place was no extra when extras were counted.
+/// The entries in its place were no extras when extras were counted.
 #[test]
 fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
-    for (most, is_told) in [(None, false), (Some(9), true)] {
+    for (most, removes) in [(None, false), (Some(9), true)] {
         let mut plan = Plan::new().removing(Some(Removal { most }));
         plan.walked();
         drive(&mut plan);
@@ -105,12 +105,12 @@ fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
         assert_eq!(plan.step(), NextStep::Wait);
         plan.add_empty(4, Vec::new());
         let next = plan.step();
-        assert_eq!(matches!(next, NextStep::Work(Work::Names { removes: true, .. })), is_told, "{next:?}");
+        assert_eq!(matches!(next, NextStep::Work(Work::Names { removes: true, .. })), removes, "{next:?}");
     }
 }
 
 #[test]
-fn what_was_not_asked_removes_and_ends_nothing() {
+fn an_answer_without_a_question_removes_and_ends_nothing() {
     let mut plan = Plan::new().removing(Some(Removal { most: Some(9) }));
     plan.walked();
     assert_eq!(plan.step(), NextStep::Wait);
@@ -150,7 +150,7 @@ fn files_that_are_in_place_are_listed_with_their_digests() {
 
 /// The target has files of the same length, and compares their content.
 #[test]
-fn what_is_in_place_is_compared_and_sent_only_where_it_differs() {
+fn a_file_in_place_is_compared_and_sent_only_where_it_differs() {
     let mut plan = Plan::new().proving(true);
     plan.add(vec![file("same", 10), file("other", 10), file("long", 2 << 20)]);
     let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };

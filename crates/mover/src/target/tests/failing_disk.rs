@@ -41,7 +41,7 @@ fn a_file_that_the_disk_does_not_take_gets_no_name() {
         });
         let failed = EntryOutcome::Failed(Failure { operation, errno: libc::EIO });
         let outcomes = (0..files).map(|entry| (entry, failed)).collect();
-        assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+        assert_eq!(sent(&link), [ToSource::Outcomes(outcomes)]);
         assert_eq!(std::fs::read(folder.path().join("0")).unwrap(), b"old");
         assert!(!folder.path().join("1").exists());
         drop(target);
@@ -62,7 +62,7 @@ fn a_sync_of_all_that_fails_fails_no_file_that_is_on_the_disk() {
         taken.join().expect("no panic");
     });
     let outcomes = (0..2).map(|entry| (entry, EntryOutcome::Installed)).collect();
-    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(sent(&link), [ToSource::Outcomes(outcomes)]);
     assert!(target.syncs_apart.into_inner(), "what was lost may be of a file that is not whole");
 }
 
@@ -86,7 +86,7 @@ fn take_long(target: &Receiving, link: &Arc<SourceLink>, errno: i32) {
     target.commit_all(&queue);
 }
 
-/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. What is there of a file
+/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. The part of a file
 /// for which there is no room stays.
 #[test]
 fn nothing_stays_of_a_long_file_that_the_disk_has_lost() {
@@ -98,7 +98,7 @@ fn nothing_stays_of_a_long_file_that_the_disk_has_lost() {
             taken.join().expect("no panic");
         });
         let failed = EntryOutcome::Failed(Failure { operation: Operation::Sync, errno });
-        assert_eq!(told(&link).pop(), Some(ToSource::Outcomes(vec![(0, failed)])));
+        assert_eq!(sent(&link).pop(), Some(ToSource::Outcomes(vec![(0, failed)])));
         drop(target);
         assert!(!folder.path().join("long").exists());
         let parts = std::fs::read_dir(folder.path().join(".landspeed-copy"));
@@ -122,5 +122,5 @@ fn a_copy_whose_last_sync_fails_says_so() {
         finished.join().expect("no panic");
     });
     let failed = Failure { operation: Operation::Sync, errno: libc::EIO };
-    assert_eq!(told(&link), [ToSource::Finished(Err(failed))]);
+    assert_eq!(sent(&link), [ToSource::Finished(Err(failed))]);
 }

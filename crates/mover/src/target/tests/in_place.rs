@@ -67,14 +67,14 @@ fn old_data_do_not_show_through_holes() {
         let pieces = headers(0, &content);
         target.take_holes(0, &[(1, 1)], &link);
         target.take_pieces(&[pieces[0], pieces[2]], &[], &link, &commits).unwrap();
-        let sent = PieceHeader { is_sent: true, ..pieces[2] };
-        target.take_pieces(&[sent], &content[2 * PIECE..], &link, &commits).unwrap();
+        let last = PieceHeader { is_sent: true, ..pieces[2] };
+        target.take_pieces(&[last], &content[2 * PIECE..], &link, &commits).unwrap();
         target.install(0, digest_of(&pieces), &link, &commits);
         drop(commits);
         target.commit_all(&queue);
         use EntryOutcome::{Again, Holes, Installed, Taken};
         assert_eq!(
-            told(&link),
+            sent(&link),
             outcomes(&[&[Holes], &[Taken(0), Again(2)], &[Taken(2)], &[Installed]]),
             "{in_hole}"
         );
@@ -84,7 +84,7 @@ fn old_data_do_not_show_through_holes() {
 
 /// Zeros that are written are the same as a hole. Nothing is made for what is the same.
 #[test]
-fn what_is_the_same_stays_and_gets_its_time() {
+fn a_file_with_equal_content_stays_and_gets_its_time() {
     let (folder, content) = (tempfile::tempdir().unwrap(), with_hole());
     let target = by_content(folder.path());
     for (name, content) in [("long", &content[..]), ("short", b"abc"), ("nothing", b"")] {
@@ -110,7 +110,7 @@ fn what_is_the_same_stays_and_gets_its_time() {
         }
         drop(commits);
         assert_eq!(queue.try_iter().count(), 0, "{name}");
-        assert_eq!(told(&link).last(), outcomes(&[&[EntryOutcome::Same]]).last(), "{name}");
+        assert_eq!(sent(&link).last(), outcomes(&[&[EntryOutcome::Same]]).last(), "{name}");
         let there = fs::metadata(&path).unwrap();
         assert_eq!((there.ino(), there.mtime(), there.mode() & 0o777), (before.ino(), 1, 0o777), "{name}");
     }

@@ -24,7 +24,7 @@ fn to(name: &str) -> HardLink {
 fn linked(target: &Receiving, entry: u64, offered: &OfferedEntry) -> (Answer, Vec<ToSource>) {
     let link = SourceLink::new(0);
     let answer = target.consider_link(entry, offered, &mut LastFolder::default(), &link);
-    (answer, told(&link))
+    (answer, sent(&link))
 }
 
 fn apart(entry: u64) -> Vec<ToSource> {
@@ -33,7 +33,7 @@ fn apart(entry: u64) -> Vec<ToSource> {
 
 /// A source may not give a file that it has not sent, and that it does not have, another name.
 #[test]
-fn a_link_is_made_only_to_what_this_copy_has() {
+fn a_link_is_made_only_to_files_of_this_copy() {
     let folder = tempfile::tempdir().unwrap();
     let (at, inode) = (
         |name: &str| folder.path().join(name),
@@ -52,7 +52,7 @@ fn a_link_is_made_only_to_what_this_copy_has() {
     assert_eq!(linked(&target, 21, &file("d/two", to("own"))), (Answer::Made, Vec::new()));
     assert_eq!(linked(&target, 22, &file("d/two", to("own"))), (Answer::Unchanged, Vec::new()));
     assert_eq!(inode("d/two"), inode("own"));
-    // What is there is replaced, a symbolic link itself too, and a folder is not.
+    // An existing entry is replaced, even a symbolic link, but not a folder.
     assert_eq!(linked(&target, 23, &file("sym", to("own"))), (Answer::Made, Vec::new()));
     assert_eq!(inode("sym"), inode("own"));
     let (answer, more) = linked(&target, 24, &file("folder", to("own")));
@@ -130,7 +130,7 @@ fn a_link_and_a_file_of_one_number_do_not_meet() {
     assert_eq!(linked(&target, 1, &file("two", to("own"))), (Answer::Made, Vec::new()));
     drop(commits);
     target.commit_all(&queue);
-    assert_eq!(told(&link), [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
+    assert_eq!(sent(&link), [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
     assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"y");
 }
 
@@ -174,7 +174,7 @@ fn old_data_do_not_show_through_holes() {
     let outcomes: Vec<ToSource> = outcomes
         .map(|outcomes| ToSource::Outcomes(outcomes.into_iter().map(|outcome| (0, outcome)).collect()))
         .collect();
-    assert_eq!(told(&link), outcomes);
+    assert_eq!(sent(&link), outcomes);
     assert!(fs::read(folder.path().join("a")).unwrap() == content);
 }
 
@@ -200,7 +200,7 @@ fn a_short_file_has_its_holes() {
 }
 
 #[test]
-fn what_no_honest_source_says_of_holes_is_refused() {
+fn impossible_holes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     let (link, (commits, _queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
@@ -218,11 +218,11 @@ fn what_no_honest_source_says_of_holes_is_refused() {
         assert_eq!(considered(&target, entry, &file), Answer::Send);
         target.take_holes(entry, &holes, &link);
         let failed = EntryOutcome::Failed(Failure::plain(Operation::Damaged));
-        assert_eq!(told(&link).last(), Some(&ToSource::Outcomes(vec![(entry, failed)])), "{holes:?}");
+        assert_eq!(sent(&link).last(), Some(&ToSource::Outcomes(vec![(entry, failed)])), "{holes:?}");
     }
-    let number = told(&link).len();
+    let number = sent(&link).len();
     target.take_holes(77, &[(0, 1)], &link);
-    assert_eq!(told(&link).len(), number, "of no file");
+    assert_eq!(sent(&link).len(), number, "of no file");
     assert_eq!(considered(&target, 9, &offered("9", EntryKind::File { size: 9 })), Answer::Send);
     for data in [vec![(0, 10)], vec![(5, 1), (2, 1)], vec![(0, 0)]] {
         let piece = SparsePiece { header: header(9, 0, &[0; 9], 1), data: Some(data.clone()) };
@@ -233,7 +233,7 @@ fn what_no_honest_source_says_of_holes_is_refused() {
     let piece = SparsePiece { header: header(9, 0, &[0; 9], 1), data: Some(vec![(0, 1)]) };
     target.take_sparse(&[piece], &[1], &link, &commits).unwrap();
     let damaged = EntryOutcome::Failed(Failure::plain(Operation::Damaged));
-    assert_eq!(told(&link).last(), Some(&ToSource::Outcomes(vec![(9, damaged)])));
+    assert_eq!(sent(&link).last(), Some(&ToSource::Outcomes(vec![(9, damaged)])));
 }
 
 /// The source's files are short now, or something else, or are at the target already.

@@ -75,7 +75,7 @@ fn a_file_in_a_folder_that_the_copy_has_made_is_not_looked_at() {
 
 /// As after the look at a name: what another program puts there is replaced by a whole file, and a folder stays.
 #[test]
-fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
+fn a_foreign_entry_in_a_new_folder_is_replaced_unless_it_is_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     assert_eq!(considered(&target, 0, &offered("new", EntryKind::Folder)), Answer::Made);
@@ -92,7 +92,7 @@ fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
     target.commit_all(&queue);
     let failed = EntryOutcome::Failed(Failure { operation: Operation::Install, errno: libc::EISDIR });
     let outcomes = vec![(1, EntryOutcome::Installed), (2, failed)];
-    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(sent(&link), [ToSource::Outcomes(outcomes)]);
     assert_eq!(std::fs::read(folder.path().join("new/f")).unwrap(), b"x");
     assert!(folder.path().join("new/d").is_dir());
 }
@@ -118,9 +118,9 @@ fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
+/// A first copy has set the mode of such a folder although an entry in it had failed. The next copy continues there.
 #[test]
-fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
+fn a_folder_that_forbids_its_user_to_write_gets_its_entries() {
     for mode in [0o555, 0] {
         takes_what_it_lacks(mode);
     }
@@ -145,7 +145,7 @@ fn takes_what_it_lacks(mode: u32) {
         drop(commits);
         target.commit_all(&queue);
         assert_eq!(target.complete_folder(&shut), Answer::Unchanged);
-        told(&link)
+        sent(&link)
     });
     assert_eq!(seen, [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o555);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_copies_have_left_is_listed_and_removed_and_nothing_else() {
+    fn remains_of_copies_are_listed_and_removed_and_nothing_else() {
         let all = tempfile::tempdir().unwrap();
         assert_eq!(clean(&all.path().into(), false).unwrap(), CopyLeftovers::default());
         let own = all.path().join(".landspeed-copy");

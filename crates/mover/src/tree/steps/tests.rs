@@ -55,7 +55,7 @@ fn portion(names: &[RelativeName]) -> Portion {
 struct Threads {
     numbers: Numbers,
     steps: Steps,
-    /// What is being read, and the entries of folders that are read in part.
+    /// The parts that are being read, and the entries of folders that are read in part.
     under_way: Vec<(u64, Vec<RelativeName>)>,
     left: HashMap<RelativeName, Vec<RelativeName>>,
     folder: tempfile::TempDir,
@@ -130,7 +130,7 @@ fn no_more_is_read_ahead_than_the_bounds_allow() {
     let begun: Vec<u64> =
         std::iter::from_fn(|| steps.next_ahead(6)).map(|(reading, _)| reading).take(99).collect();
     assert_eq!(begun.len(), 6);
-    // What is next for the walk is being read. Once it is taken, one more may be.
+    // The next step of the walk is being read. Once it is taken, one more may be.
     assert!(matches!(steps.step(), NextStep::Wait));
     steps.finish(begun[0], Portion { bytes: MOST_BYTES, ..Portion::default() });
     assert!(steps.next_ahead(7).is_none(), "the memory is used");

@@ -13,7 +13,7 @@ use crate::stage::StageTotals;
 use crate::tree::ahead::Ahead;
 use crate::tree::portion::Seen;
 
-/// What a walk hands on, in its order.
+/// The entries that a walk hands on, in its order.
 #[derive(Debug, Default, PartialEq)]
 struct Sequence {
     found: Vec<FoundEntry>,
@@ -136,7 +136,7 @@ fn a_very_deep_tree_is_walked_to_its_end() {
     assert!(alone == several);
 }
 
-/// A folder that was found may be gone when it is read, and the others are read all the same.
+/// A folder that was found may be gone when it is read, but the others are still read.
 #[test]
 fn a_folder_that_vanishes_is_named_in_its_place() {
     let folder = tempfile::tempdir().unwrap();

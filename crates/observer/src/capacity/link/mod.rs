@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_link_and_an_absent_one_say_what_they_are() {
+    fn a_virtual_link_and_an_absent_one_are_reported_as_such() {
         let tree = SysfsTree::with_nic();
         tree.write("sys/class/net/veth0/speed", "10000\n");
         let found = limits("veth0", &tree.files());

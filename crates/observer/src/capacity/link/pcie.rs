@@ -94,7 +94,7 @@ mod tests {
     use crate::capacity::link::fixture::{NIC, SysfsTree};
 
     #[test]
-    fn the_slot_is_what_holds_this_link() {
+    fn the_slot_limits_this_link() {
         let tree = SysfsTree::with_nic();
         let reading = read(&tree.path(NIC)).unwrap();
         let link = reading.link;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sits_on_another_devices_link_finds_it() {
+    fn a_device_on_another_devices_link_finds_it() {
         let tree = SysfsTree::with_nic();
         tree.write(&format!("{NIC}/virtio3/vendor"), "0x1af4\n");
         assert_eq!(read(&tree.path(&format!("{NIC}/virtio3"))).unwrap().link.width, 4);

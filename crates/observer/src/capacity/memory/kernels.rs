@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_leave_what_the_rules_say() {
+    fn the_kernels_leave_the_values_of_the_rules() {
         // One repetition by hand: c = 2, b = 6, c = 8, a = 30.
         assert_eq!(expected(1), [30.0, 6.0, 8.0]);
         for repetitions in [0, 1, 11] {

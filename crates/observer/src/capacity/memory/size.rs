@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_group_lowers_what_is_free() {
+    fn a_control_group_lowers_the_free_memory() {
         let tree = tempfile::tempdir().unwrap();
         let files = SystemFiles::below(tree.path());
         assert_eq!(available(&files), None);

@@ -17,7 +17,7 @@ const WARM_UP: Duration = Duration::from_millis(5);
 /// which are a few milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
-/// What is measured on one core, and for how long.
+/// The measurement on one core, and its duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketRatePlan<'a> {
     pub core: u32,

@@ -1,4 +1,4 @@
-//! A source of packets of one size, and what it has sent.
+//! A source of packets of one size, and the counts of what it has sent.
 
 use std::io;
 

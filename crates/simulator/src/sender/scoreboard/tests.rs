@@ -22,7 +22,7 @@ fn board(segments: u64) -> Scoreboard {
 }
 
 #[test]
-fn what_was_sent_before_a_delivered_segment_is_lost() {
+fn segments_sent_before_a_delivered_one_are_lost() {
     let mut board = board(10);
     board.sack(4);
     assert_eq!(board.detect(&newest(4, 4), Nanos(104), Nanos(0)), NEVER);
@@ -43,7 +43,7 @@ fn patience_puts_the_judgement_off() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+fn a_lost_retransmission_is_found_by_a_later_segment() {
     let mut board = board(10);
     board.sack(4);
     board.detect(&newest(4, 4), Nanos(104), Nanos(0));

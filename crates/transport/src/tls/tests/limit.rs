@@ -102,7 +102,7 @@ fn keys_are_replaced_before_the_limit_of_the_cipher() {
     );
 }
 
-/// What a copy of terabytes relies on (RFC 8446 section 5.5).
+/// A copy of terabytes relies on this (RFC 8446 section 5.5).
 #[test]
 fn ciphers_with_a_limit_have_it_in_their_suites() {
     for suite in [TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384] {
