@@ -1,9 +1,9 @@
-//! How the knobs of a host differ from what they were.
+//! Differences between two readings of a host's knobs.
 
 use landspeed_knob as knob;
 use landspeed_record::KnobState;
 
-/// Returns each knob whose value in `now` differs from that in `before`, as it was and as it is. Both have the same knobs.
+/// Returns each knob whose value differs between `before` and `now`, with both states. Both have the same knobs.
 pub(super) fn differences<'s>(
     before: &'s [KnobState],
     now: &'s [KnobState],
@@ -11,7 +11,7 @@ pub(super) fn differences<'s>(
     before.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
 }
 
-/// Returns the value of a knob in words.
+/// Formats the value of a knob.
 pub(super) fn value_of(state: &KnobState) -> &str {
     state.value.as_deref().unwrap_or("unreadable")
 }

@@ -13,7 +13,7 @@ use super::conditions::conditions;
 use crate::Error;
 
 impl Host {
-    /// Reads the knobs of this host: device knobs on the link that carries what they concern.
+    /// Reads the knobs of this host. Device knobs are read on the link that carries the traffic that they affect.
     ///
     /// # Errors
     /// Returns an error if the agent does not answer.
@@ -21,7 +21,7 @@ impl Host {
         self.states_on_links(|device| Request::Knobs { device })
     }
 
-    /// Asks for the state of each link of the data path, by the request that `about` makes of its name.
+    /// Requests the state of each link of the data path. `about` makes the request from the name of a link.
     pub(super) fn states_on_links(&self, about: fn(String) -> Request) -> Result<Vec<KnobState>, Error> {
         let mut states = self.asked_states(&about(self.device.clone()))?;
         if let Some(acks) = &self.acks {
@@ -95,8 +95,8 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
-    /// Returns an error if the host's kernel lets no agent set knobs, whatever its permissions. A journal names a network
-    /// namespace by what [`landspeed_record::HostFacts::namespace`] returns.
+    /// Returns an error if the host's kernel does not permit any agent to set knobs, whatever its permissions. A
+    /// journal identifies a network namespace by [`landspeed_record::HostFacts::namespace`].
     pub(crate) fn can_be_tuned(&self) -> Result<(), Error> {
         match self.facts.namespace() {
             None if !self.facts.may_tune => Err(self.may_not_tune()),

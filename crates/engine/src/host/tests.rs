@@ -79,7 +79,7 @@ fn facts_have_the_conditions_that_a_host_tells_without_being_waited_for() {
     let pending = host.ask_conditions("eth0").expect("it is sent");
     let answer = host.poll(&pending, Duration::from_secs(10)).expect("it answers").1;
     let states = host.answered_conditions(answer).expect("states");
-    // A ring decides no figure.
+    // A ring size decides no figure.
     assert!(states.len() == 1 && host.facts_with(&states).conditions.is_empty(), "{states:?}");
     let told = host.facts_with(&[state("tso", Some("on"))]).conditions;
     assert_eq!(told.keys().collect::<Vec<_>>(), ["offloads"]);
@@ -110,7 +110,7 @@ fn a_link_that_renegotiated_has_another_speed_and_a_carrier_that_came_and_went()
     assert_eq!(changed(&link(None, "3"), &fast), [""; 0]);
 }
 
-/// A host whose link and whose setting are others after the first question for its conditions.
+/// A host whose link and whose setting change after the first request for its conditions.
 struct RenegotiatingHost(AtomicBool);
 
 impl RequestHandler for RenegotiatingHost {

@@ -11,12 +11,12 @@ use crate::addresses::AddressCandidate;
 use crate::pair::DataPath;
 use crate::{Host, PathOptions};
 
-/// How long a host takes for an answer that is not to come in time.
+/// How long a host takes for an answer that must not arrive in time.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A host whose only setting and whose link are others after the first question for them.
+/// A host whose only setting and whose link change after the first request for them.
 struct ChangingHost {
-    /// The number of questions for its conditions that it answers in time.
+    /// The number of requests for its conditions that it answers in time.
     answers: usize,
     asked: AtomicUsize,
 }
@@ -85,7 +85,7 @@ fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
     let [a, b] = ["a", "b"].map(|name| host(name, usize::MAX));
     let path = path();
     let pair = path.between([&a, &b]);
-    // The source is the second host, and side A of the record.
+    // The source is the second host, which the record has as side A.
     let mut hosts = CopyHosts::ask(&pair, Side::B);
     for line in next_lines(&mut hosts) {
         let Line::Host { facts, .. } = &line else { panic!("{line:?}") };
