@@ -96,15 +96,15 @@ impl FactorView<'_> {
     }
 }
 
-/// Proposes each congestion control that the sender offers, except the current one, `stands`. The flag of a proposal is
-/// true if the congestion control may become the default of the sender's namespace. On a long path, where the growth of
-/// the window decides the goodput, the proposals come early in the order. On a short path, where the congestion
-/// controls differ mostly in processor cost, they come later.
-pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
+/// Proposes each congestion control that the sender offers, except `current`. The flag of a proposal is true if the
+/// congestion control may become the default of the sender's namespace. On a long path, where the growth of the window
+/// decides the goodput, the proposals come early in the order. On a short path, where the congestion controls differ
+/// mostly in processor cost, they come later.
+pub fn algorithms<'a>(view: &'a FactorView, current: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
     let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
-    let offered = view.sender.congestion_available.iter().filter(move |name| *name != stands);
+    let offered = view.sender.congestion_available.iter().filter(move |name| *name != current);
     offered.map(move |name| {
         let default = view.sender.congestion_defaults.contains(name);
         (default, Proposal::new(name.as_str(), first + place(name) as u32))

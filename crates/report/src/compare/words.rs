@@ -160,11 +160,11 @@ pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
             }
         }
     }
-    let told = |(note, of): (&str, Vec<&str>)| match of.len() == report.rankings.len() {
+    let worded = |(note, of): (&str, Vec<&str>)| match of.len() == report.rankings.len() {
         true => safe(note),
         false => safe(&format!("{}: {note}", of.join(", "))),
     };
-    notes.into_iter().map(told).collect()
+    notes.into_iter().map(worded).collect()
 }
 
 /// Returns the facts of a study, a few words each: the topology, the path, the queue, the engine, the variation between

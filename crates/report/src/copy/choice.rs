@@ -1,4 +1,4 @@
-//! Which settings a copy has compared while it ran, and which it kept.
+//! The settings that a copy compared while it ran, and the setting that it kept.
 
 use landspeed_record::{CopyArm, CopyChoice, CopyDecision, CopyReport, CopyTrialResult};
 
@@ -6,8 +6,8 @@ use crate::block::{ColumnKind, ReportBlock, ReportSection, ReportTable, TableCel
 use crate::words::estimate;
 use crate::{counted, safe};
 
-/// Returns the lines about what was chosen in a copy: what was kept and how much faster it is, or that no gain is
-/// proven, and what was tried. None if nothing was to be chosen, or if the copy was too short for it.
+/// Returns the lines about a copy's choice: the kept setting and its gain, or that no gain is proven, and the settings
+/// that were tried. Returns none if the copy had nothing to choose or was too short to choose.
 pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<String> {
     headline(choice, decisions).into_iter().chain(decisions.iter().map(line)).collect()
 }
@@ -17,7 +17,7 @@ fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
         Some(arm) if choice.is_remembered => {
             Some(format!("used what an earlier copy over this path has kept: {}", arm_words(arm)))
         }
-        // A ratio that has to be large to be proven is likely to be one that chance has made larger.
+        // A ratio that must be large to be proven probably overestimates the gain, because chance selects such ratios.
         Some(arm) => Some(format!(
             "chose while it ran: {} (its ratio is that of the turns that chose it: expect rather less)",
             arm_words(arm)
@@ -30,7 +30,7 @@ fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
     }
 }
 
-/// Returns a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
+/// Formats a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
 fn line(decision: &CopyDecision) -> String {
     let (to, from) = (arm_words(&decision.to), arm_words(&decision.from));
     let why = if decision.why.is_empty() { String::new() } else { format!(" ({})", safe(&decision.why)) };
@@ -51,7 +51,7 @@ fn result_words(result: CopyTrialResult) -> &'static str {
     }
 }
 
-/// Returns a setting: "8 flows, bbr, direct writes", "4 flows, udt".
+/// Formats a setting: "8 flows, bbr, direct writes", "4 flows, udt".
 fn arm_words(arm: &CopyArm) -> String {
     let [transport, control] = [&arm.transport, &arm.control].map(|name| name.as_deref().map(safe));
     let writes = arm.direct.then(|| "direct writes".to_owned());
@@ -59,7 +59,7 @@ fn arm_words(arm: &CopyArm) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what was compared, and what came of it.
+/// Returns the section on the compared settings and the results.
 pub(super) fn section(report: &CopyReport) -> ReportSection {
     let columns = vec![
         TableColumn::words("tried"),

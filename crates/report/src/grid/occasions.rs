@@ -52,14 +52,15 @@ fn head(report: &OccasionsReport) -> DocumentHead {
     }
 }
 
-/// Returns the lines of conditions of all occasions, each once. What did not hold at all of them names those at which it held.
+/// Returns the lines on the conditions of all occasions, each once. A line that does not hold for all of them names the
+/// occasions for which it holds.
 fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for one in &report.occasions {
         for line in conditions_of(one) {
-            match told.iter_mut().find(|(other, _)| *other == line) {
+            match lines.iter_mut().find(|(other, _)| *other == line) {
                 Some((_, began)) => began.push(safe(&one.started)),
-                None => told.push((line, vec![safe(&one.started)])),
+                None => lines.push((line, vec![safe(&one.started)])),
             }
         }
     }
@@ -68,7 +69,7 @@ fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
         true => StyledText::from(line),
         false => StyledText::from(format!("{line} ({})", began.join(", "))),
     };
-    told.into_iter().map(line).collect()
+    lines.into_iter().map(line).collect()
 }
 
 fn conditions_of(one: &Occasion) -> Vec<String> {
@@ -137,8 +138,8 @@ fn alone(of: &OccasionExpectation) -> String {
         (ExpectationAgreement::Undecided, "undecided"),
         (ExpectationAgreement::NotHere, "not here"),
     ];
-    let told = kinds.into_iter().filter(|(kind, _)| count(*kind) > 0);
-    told.map(|(kind, word)| format!("{} {word}", count(kind))).collect::<Vec<_>>().join(", ")
+    let present = kinds.into_iter().filter(|(kind, _)| count(*kind) > 0);
+    present.map(|(kind, word)| format!("{} {word}", count(kind))).collect::<Vec<_>>().join(", ")
 }
 
 fn figure(report: &OccasionsReport, curves: &OccasionCurves) -> ReportSection {

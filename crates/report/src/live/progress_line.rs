@@ -94,8 +94,8 @@ impl ProgressLineShared {
         }
     }
 
-    /// Draws the line again, or prints it into a log, unless a reader has left no room for it: the run goes on, and the
-    /// next line is newer.
+    /// Draws the line again, or prints it into a log, unless the stream is full because its reader has stopped. The run
+    /// must not wait, and the next line has newer data.
     fn show(&self, now: &mut ProgressLineState) {
         if !takes_more(&std::io::stderr()) {
             return;

@@ -1,10 +1,11 @@
-//! Whether a stream has room for more.
+//! Tests whether a write to a stream would wait.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Returns true if a stream takes more now. A pipe whose reader has stopped is full at some time, and a write to it waits.
+/// Returns true if a write to the stream does not wait. If the reader of a pipe has stopped, the pipe becomes full, and
+/// writes wait.
 pub fn takes_more(stream: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(stream, PollFlags::OUT)];
     poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)

@@ -80,7 +80,7 @@ fn said(document: &Document, words: &str) {
 #[test]
 fn an_empty_report_is_still_a_report() {
     let empty = Record { cut_off: true, ..Record::default() };
-    said(&explain(&ExplainReport::default()), "could not be told");
+    said(&explain(&ExplainReport::default()), "What holds it back is unknown");
     said(&compare(&CompareReport::default(), &empty), "No run of this study counts");
     let (mut summary, _) = recorded::tuned();
     summary.steps.clear();
