@@ -191,8 +191,8 @@ fn a_wrong_pin_is_told_on_both_ends() {
 #[test]
 fn an_expired_token_is_told_on_both_ends_and_ends_the_agent() {
     let agent = AgentThread::start(|options| options.expires = Nanos::secs(0));
-    let told = agent.connect().unwrap_err().to_string();
-    assert!(told.contains("the token has expired: start the agent again"), "{told}");
+    let line = agent.connect().unwrap_err().to_string();
+    assert!(line.contains("the token has expired: start the agent again"), "{line}");
     let (ended, gone) = agent.end();
     assert!(matches!(ended, Err(Error::Expired)), "{ended:?}");
     assert!(gone.is_empty());

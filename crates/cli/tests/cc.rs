@@ -129,8 +129,8 @@ fn what_one_loss_costs_is_told_by_control() {
 fn the_papers_time_is_beside_the_simulated_one_on_the_papers_path() {
     let papers = ["cc", "recovery", "reno", "--rate", "10G", "--rtt", "1ms", "--json"];
     let out = Command::new(LANDSPEED).args(papers).output().expect("landspeed runs");
-    let told: serde_json::Value = serde_json::from_slice(&out.stdout).expect("one document");
-    assert_eq!((&told["claim"], &told["printed_ns"]), (&"feng.t1.lan".into(), &428_000_000.into()));
-    let simulated = told["controls"][0]["recovery_ns"].as_f64().expect("it recovers");
-    assert!((simulated / 428e6 - 1.0).abs() < 0.05, "{told}");
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).expect("one document");
+    assert_eq!((&document["claim"], &document["printed_ns"]), (&"feng.t1.lan".into(), &428_000_000.into()));
+    let simulated = document["controls"][0]["recovery_ns"].as_f64().expect("it recovers");
+    assert!((simulated / 428e6 - 1.0).abs() < 0.05, "{document}");
 }

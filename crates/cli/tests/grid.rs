@@ -178,7 +178,7 @@ fn hosts_by_ssh_are_as_they_were() {
 #[test]
 fn each_mistake_is_told_in_a_line() {
     let place = TestHome::new();
-    let told = |vary: &[&str], words: &[&str]| {
+    let refused = |vary: &[&str], words: &[&str]| {
         let args = [&["measure", "stream"], vary].concat();
         let output = place.landspeed(&args).output().expect("landspeed runs");
         let (out, err) = text(&output);
@@ -189,18 +189,18 @@ fn each_mistake_is_told_in_a_line() {
         );
         words.iter().for_each(|word| assert!(err.contains(word), "{vary:?}: no '{word}' in {err}"));
     };
-    told(&["--vary", "mtu"], &["mtu", "FACTOR=VALUE"]);
-    told(&["--vary", "mtuu=1500"], &["mtuu", "did you mean mtu?"]);
-    told(&["--vary", "mtu=1500,90"], &["mtu", "'90'", "1280"]);
-    told(&["--vary", "mtu=9000..1500"], &["mtu", "goes up"]);
-    told(&["--vary", "flows@b=1,2"], &["flows@b", "@a or @b"]);
-    told(&["--vary", "mtu=1500,9000", "--vary", "mtu@a=1500,9000"], &["mtu", "twice"]);
-    told(&["--vary", "rtt=1ms,2ms"], &["rtt"]);
-    told(&["--vary", "mtu=1500,9000", "--by", "tso"], &["--by tso", "not varied"]);
-    told(&["--vary", "mtu=1500,2000,9000", "--factorial"], &["--factorial", "mtu", "3"]);
-    told(&["--vary", "transport=tcp,udp", "--vary", "nodelay=on,off"], &["transport=udp", "nodelay"]);
-    told(&["--vary", "reverse=on,off", "--vary", "bidir=on,off"], &["bidir"]);
-    told(&["--vary", "flows=1..256", "--vary", "write-size=1..1M+4K"], &["combinations"]);
+    refused(&["--vary", "mtu"], &["mtu", "FACTOR=VALUE"]);
+    refused(&["--vary", "mtuu=1500"], &["mtuu", "did you mean mtu?"]);
+    refused(&["--vary", "mtu=1500,90"], &["mtu", "'90'", "1280"]);
+    refused(&["--vary", "mtu=9000..1500"], &["mtu", "goes up"]);
+    refused(&["--vary", "flows@b=1,2"], &["flows@b", "@a or @b"]);
+    refused(&["--vary", "mtu=1500,9000", "--vary", "mtu@a=1500,9000"], &["mtu", "twice"]);
+    refused(&["--vary", "rtt=1ms,2ms"], &["rtt"]);
+    refused(&["--vary", "mtu=1500,9000", "--by", "tso"], &["--by tso", "not varied"]);
+    refused(&["--vary", "mtu=1500,2000,9000", "--factorial"], &["--factorial", "mtu", "3"]);
+    refused(&["--vary", "transport=tcp,udp", "--vary", "nodelay=on,off"], &["transport=udp", "nodelay"]);
+    refused(&["--vary", "reverse=on,off", "--vary", "bidir=on,off"], &["bidir"]);
+    refused(&["--vary", "flows=1..256", "--vary", "write-size=1..1M+4K"], &["combinations"]);
 }
 
 #[test]

@@ -330,7 +330,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     assert_eq!(write.change.flow, Settings::from([("write-size".to_owned(), "32768".to_owned())]));
     for (knob, value, why) in [
         ("write-size", "65536", "the table proposes it"),
-        ("write-size", "8192", "it stands"),
+        ("write-size", "8192", "it is the current value"),
         ("write-size", "large", "the knob does not take it"),
         ("write-size", "", "the table chooses"),
         ("no-such", "1", "no knob"),

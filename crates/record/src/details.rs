@@ -81,8 +81,8 @@ impl DetailError {
         DetailError { name, why: why.to_string().chars().take(REASON).collect() }
     }
 
-    /// Returns true if `line` is the text of a [`DetailError`].
-    pub fn is_told_by(line: &str) -> bool {
+    /// Returns true if `line` has the text of a [`DetailError`].
+    pub fn is_in(line: &str) -> bool {
         line.contains(NOT_READ)
     }
 }
@@ -329,8 +329,8 @@ mod tests {
             let mut seen = details(&format!(r#"{{"copies":{value},"x":1}}"#));
             assert!(seen.read::<Copies>().is_err(), "{value}");
             assert_eq!(seen.get::<Copies>(), &Copies::default());
-            let told = seen.admit(&[DetailRow::of::<Copies>()]);
-            assert!(told.len() == 1 && told[0].starts_with("copies: ") && DetailError::is_told_by(&told[0]));
+            let lines = seen.admit(&[DetailRow::of::<Copies>()]);
+            assert!(lines.len() == 1 && lines[0].starts_with("copies: ") && DetailError::is_in(&lines[0]));
             assert_eq!(
                 seen,
                 details(r#"{"x":1}"#),

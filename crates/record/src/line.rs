@@ -234,8 +234,8 @@ impl RestoreOutcome {
             !restored && both.iter().all(|one| one.restored || is_so(one))
         };
         let (left, unknown) = (every(|one| one.left), every(|one| one.unknown));
-        let told = both.into_iter().filter(|one| restored || !one.restored);
-        RestoreOutcome { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
+        let kept = both.into_iter().filter(|one| restored || !one.restored);
+        RestoreOutcome { restored, left, unknown, notes: kept.flat_map(|one| one.notes).collect() }
     }
 
     pub fn state(&self) -> RestoreState {

@@ -113,7 +113,7 @@ fn print(document: &DoctorDocument, form: &ListArgs) -> Result<()> {
     }
     let rows: Vec<Vec<String>> = document.findings.iter().map(row).collect();
     let heads = ["", "host", "link", "knob", "now", "finding", "remedy", "command"];
-    list_as(&heads, &rows, document, form, || told(&document.findings))
+    list_as(&heads, &rows, document, form, || in_words(&document.findings))
 }
 
 fn words(path: DoctorPath) -> Option<String> {
@@ -210,7 +210,7 @@ fn too_old(release: &str) -> Option<SettingFinding> {
 }
 
 /// Formats each finding in several lines: the value, the problem, the remedy, and the remedy's command if there is one.
-fn told(findings: &[DoctorFinding]) -> String {
+fn in_words(findings: &[DoctorFinding]) -> String {
     let rows = findings.iter().flat_map(|one| {
         let finding = &one.finding;
         let knob = if finding.knob.is_empty() { String::new() } else { format!("{} is ", finding.knob) };
@@ -276,6 +276,6 @@ mod tests {
         let path = DoctorPath { rate: Some(BitRate(1e9)), rtt: None };
         let findings = checked.findings(path);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(told(&findings).contains("5.10.0-36-amd64") && !told(&findings).contains(" is 5.10"));
+        assert!(in_words(&findings).contains("5.10.0-36-amd64") && !in_words(&findings).contains(" is 5.10"));
     }
 }

@@ -22,7 +22,7 @@ use crate::groups::choices;
 
 /// The part of the help that explains how paths work.
 const PATHS_HELP: &str = "\
-A program that runs over a path is not changed and not told. `local` carries
+The program itself is unchanged and does not notice the path. `local` carries
 connections between two programs that both run over it, on one host, as the
 same user:
 

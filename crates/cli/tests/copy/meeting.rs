@@ -145,9 +145,9 @@ fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
     let mptcp = landspeed_transport::find("tls-mptcp").expect("a transport");
     if mptcp.can_run(&landspeed_transport::settings::defaults(mptcp)).is_ok() {
         let done = document(&hosts, &["--transport", "mptcp", &from, &to]);
-        let told = done["not_as_asked"].as_array().expect("a list").iter();
+        let lines = done["not_as_asked"].as_array().expect("a list").iter();
         let fell_back =
-            told.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
+            lines.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
         assert_eq!((fell_back.count(), &done["is_relayed"]), (2, &Value::from(true)), "{done}");
         is_same(&hosts.file("src"), &hosts.file("to"));
     }

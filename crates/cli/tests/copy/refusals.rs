@@ -87,9 +87,12 @@ fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
     let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit-rate 8M \"$1\" \"$2\" 2>&1
         echo \"ended with $?\"; du -sk \"$2\" | cut -f 1";
     let (out, err) = text(&script(&hosts, run, &[&at("large"), &at("small")]));
-    let (told, after) = out.split_once("ended with ").expect("a copy");
-    assert!(told.contains("cannot be created: No space left on device"), "{out}{err}");
-    assert!(told.contains(" has no room left: free some there, and the same command goes on"), "{out}{err}");
+    let (before, after) = out.split_once("ended with ").expect("a copy");
+    assert!(before.contains("cannot be created: No space left on device"), "{out}{err}");
+    assert!(
+        before.contains(" has no room left: free some there, and the same command goes on"),
+        "{out}{err}"
+    );
     let (code, taken) = after.trim().split_once('\n').expect("a status and a size");
     let taken: u64 = taken.trim().parse().expect("KiB");
     assert!(code == "1" && taken < 28 << 10, "{after}");

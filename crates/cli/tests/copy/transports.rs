@@ -31,11 +31,11 @@ fn every_transport_carries_the_same_encrypted() {
 }
 
 /// Checks that one line of each end says which receive buffer its sockets have.
-fn is_told_of_each_end(document: &Value) {
-    let told = document["not_as_asked"].as_array().expect("a list");
-    let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
-    let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
-    assert!(told.len() == 2 && told.iter().all(is_told) && of_b.count() == 1, "{document}");
+fn is_named_of_each_end(document: &Value) {
+    let lines = document["not_as_asked"].as_array().expect("a list");
+    let of_b = lines.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
+    let is_named = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
+    assert!(lines.len() == 2 && lines.iter().all(is_named) && of_b.count() == 1, "{document}");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let flow = &done["flow"];
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
-    is_told_of_each_end(&done);
+    is_named_of_each_end(&done);
     assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     is_same(&hosts.file("src"), &hosts.file("to"));
     // What compares, or is tried, goes over the same flows and tells the same of them.
@@ -60,15 +60,15 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
         let all = [&asked[..], &[check, from.as_str(), &to]].concat();
         let found = ended(&hosts, &all, &format!("copy-{}", check.trim_start_matches('-')), 0);
         assert_eq!((&found["flow"], &found["flows"]), (&done["flow"], &done["flows"]), "{found}");
-        is_told_of_each_end(&found);
+        is_named_of_each_end(&found);
     }
     for check in [&["--verify"][..], &["--dry-run"], &[]] {
         let all = [&asked[..], check, &["--flows", "3", from.as_str(), &to]].concat();
         let (out, err) = text(&copy(&hosts, &all));
         let flows = "\nflows: 3, each with nodelay=on, rcvbuf=1073741823, socket-";
         assert_eq!(out.matches(flows).count(), 1, "{check:?}: {out}{err}");
-        let told = format!("\nnot as asked: {B}: SO_RCVBUF: ");
-        assert_eq!(out.matches(&told).count(), 1, "{check:?}: {out}{err}");
+        let line = format!("\nnot as asked: {B}: SO_RCVBUF: ");
+        assert_eq!(out.matches(&line).count(), 1, "{check:?}: {out}{err}");
     }
 }
 

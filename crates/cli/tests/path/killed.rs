@@ -104,8 +104,8 @@ fn kills(path: &str) {
         asking.wait().expect("a child");
         programs.iter().for_each(|pid| signal(*pid, Signal::KILL));
         let mut err = String::new();
-        let mut told = server.child.stderr.take().expect("a pipe");
-        told.read_to_string(&mut err).expect("text");
+        let mut stderr = server.child.stderr.take().expect("a pipe");
+        stderr.read_to_string(&mut err).expect("text");
         let failed = rest.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
             // A connection that the supervisor had just accepted but not yet noted is reset.

@@ -82,7 +82,7 @@ fn the_short_version_has_fewer_values_and_its_own_end() {
     let grid = read(WHOLE, true).unwrap().grid;
     assert_eq!(grid.factors.iter().map(|factor| factor.levels.len()).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!((grid.blocks, grid.precision, grid.budget_ns), (None, Some(0.05), Nanos::secs(120)));
-    assert_eq!(grid.expectations.len(), 2, "what it leaves out is told as not measured");
+    assert_eq!(grid.expectations.len(), 2, "what it leaves out is reported as not measured");
 }
 
 #[test]

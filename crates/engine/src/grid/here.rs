@@ -68,14 +68,14 @@ pub fn run_here(
         let at_ns = clock.used();
         let ran = run(grid.values_of(cell)[0]);
         let took_ns = clock.used().saturating_sub(at_ns);
-        let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
+        let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..trial_of(ran) };
         // A run that the user has ended is no trial.
         Ok((!stop()).then(|| visit.line(trial)))
     })?;
     Ok(sink.line(&Line::GridEnd(end))?)
 }
 
-fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
+fn trial_of(ran: Result<LocalRunTimes, String>) -> GridTrial {
     let figure = |name: &str, time: Nanos| ProgramFigure {
         name: name.into(),
         unit: "s".into(),

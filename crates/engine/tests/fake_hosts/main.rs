@@ -265,27 +265,28 @@ fn a_dry_run_on_a_kernel_that_cannot_be_tuned_says_so_and_plans_nothing() {
 #[test]
 fn what_a_host_says_of_its_controls_is_in_the_record_once() {
     let record = see(TestedCommand::Compare, None, usize::MAX).record.expect("a record");
-    let told = |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
-    assert_eq!(record.lines.iter().filter(told).count(), 1, "and every run asks for the controls again");
+    let is_note =
+        |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
+    assert_eq!(record.lines.iter().filter(is_note).count(), 1, "and every run asks for the controls again");
 }
 
 #[test]
 fn a_link_that_renegotiated_stands_in_the_record() {
     for command in [TestedCommand::Tune, TestedCommand::Compare] {
         let record = see(command, None, usize::MAX).record.expect("a record");
-        let told = record.lines.iter().flat_map(|line| match line {
+        let texts = record.lines.iter().flat_map(|line| match line {
             Line::Note { text } => vec![text.clone()],
             Line::Summary(summary) => summary.doubts.clone(),
             _ => Vec::new(),
         });
-        let mut told: Vec<String> = told.filter(|text| text.contains("link-speed")).collect();
-        told.sort_unstable();
+        let mut texts: Vec<String> = texts.filter(|text| text.contains("link-speed")).collect();
+        texts.sort_unstable();
         let of = |host: &str| {
             format!(
                 "{host}: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both"
             )
         };
-        assert_eq!(told, ["anna", "bert"].map(of), "{command:?}");
+        assert_eq!(texts, ["anna", "bert"].map(of), "{command:?}");
     }
 }
 
@@ -322,7 +323,7 @@ fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let seen = see(TestedCommand::Measure, Some((Side::B, last_run, HostFault::Refuses)), usize::MAX);
     assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
     assert!(began.elapsed() < SOON, "took {:?}", began.elapsed());
-    assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
+    assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is asked to give up");
 }
 
 struct FanOutcome {

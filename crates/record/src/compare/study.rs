@@ -134,7 +134,7 @@ impl StudyPath {
     }
 
     /// Returns a description such as "1 Gb/s, 164 ms round trip".
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let rate = self.rate().map_or_else(|| "rate not known".to_owned(), |rate| rate.to_string());
         let loss = self.loss.map(|loss| format!(", {:.3} % lost by chance", 100.0 * loss.share));
         let cross =
@@ -448,7 +448,7 @@ mod tests {
         let two = StudyPath { second_rtt_ns: Some(Nanos::millis(328)), ..path.clone() };
         assert_eq!((two.longer_ns(), two.bdp()), (Some(Nanos::millis(164)), path.bdp()));
         assert_eq!(two.most_under_way(), Bytes(2 * 20_500_000 + 10_250_000));
-        assert_eq!(two.told(), "1 Gb/s, 164 ms and 328 ms round trips");
+        assert_eq!(two.description(), "1 Gb/s, 164 ms and 328 ms round trips");
         let shorter = StudyPath { second_rtt_ns: Some(Nanos::millis(13)), ..path.clone() };
         assert_eq!((shorter.longer_ns(), shorter.most_under_way()), (None, path.most_under_way()));
     }

@@ -44,7 +44,7 @@ impl GridControlReport {
 
     /// Formats the measured and the required mean: "flow=cubic has a mean of 0.510 over 24 trials, and must have 0.5 ±
     /// 0.03".
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let mean = self.mean.map_or("no mean".to_owned(), |mean| format!("a mean of {mean:.3}"));
         let GridControlReport { cells, wanted, within, trials, .. } = self;
         format!("{cells} has {mean} over {trials} trials, and must have {wanted} ± {within}")
@@ -52,7 +52,7 @@ impl GridControlReport {
 
     /// Returns the reason why nothing is judged; `None` if the control holds.
     pub fn complaint(&self) -> Option<String> {
-        (!self.holds()).then(|| format!("the control failed, so nothing is judged: {}", self.told()))
+        (!self.holds()).then(|| format!("the control failed, so nothing is judged: {}", self.description()))
     }
 }
 
@@ -75,10 +75,10 @@ mod tests {
             [true, true, false, false, false]
         );
         assert_eq!(of(Some(0.51)).complaint(), None);
-        let told = of(Some(0.68)).complaint().unwrap();
+        let line = of(Some(0.68)).complaint().unwrap();
         assert!(
-            told.ends_with("flow=cubic has a mean of 0.680 over 24 trials, and must have 0.5 ± 0.03"),
-            "{told}"
+            line.ends_with("flow=cubic has a mean of 0.680 over 24 trials, and must have 0.5 ± 0.03"),
+            "{line}"
         );
     }
 }

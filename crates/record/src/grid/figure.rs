@@ -89,8 +89,8 @@ const LATENCY: FigureRow = FigureRow {
 const PROGRAM: FigureRow = FigureRow {
     name: "program",
     recorded: "program",
-    title: "What the program told",
-    about: "what the program told of its run",
+    title: "What the program reported",
+    about: "what the program reported about its run",
     unit: FigureUnit::Program,
     of: |trial| Some(trial.program()?.deciding()?.value),
     ..BLANK

@@ -175,7 +175,7 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
         StudyEngine::Kernel => "kernels' sockets",
         StudyEngine::Simulator => "simulated, packet by packet",
     };
-    let mut facts = vec![safe(&study.path.topology), study.path.told()];
+    let mut facts = vec![safe(&study.path.topology), study.path.description()];
     facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
     facts.push(who.to_owned());
     facts.extend(

@@ -38,7 +38,7 @@ fn head(report: &OccasionsReport) -> DocumentHead {
         format!("{first} to {last}"),
     ];
     let control =
-        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.told()))));
+        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.description()))));
     DocumentHead {
         kind: "occasions",
         title: headline(report).into(),

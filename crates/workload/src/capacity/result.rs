@@ -141,7 +141,7 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
     Headline {
         name: "in IP packets",
-        about: "the same load with the headers of IP and UDP, as rates of links are told",
+        about: "the same load with the headers of IP and UDP, as the rates of links are usually given",
         of: |end| Ok(of_path(end)?.and_then(|found| found.carried_ip_bps).map(FigureValue::from)),
     },
     Headline {

@@ -166,12 +166,12 @@ pub(super) fn timed(
 
 /// Waits until the source's own worker has made the tree, and the target has opened its window.
 fn await_tree(trial: &mut TrialCoordinator<'_, '_>, steps: &CopySteps, until: Instant) -> Result<(), Error> {
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     while !is_set(&steps.is_made) {
         in_time(until)?;
         trial.tick(LOOK)?;
-        if told.elapsed() >= AGAIN {
-            told = Instant::now();
+        if reported.elapsed() >= AGAIN {
+            reported = Instant::now();
             trial.say(TrialSignal::Ready(MAKING))?;
         }
     }

@@ -50,11 +50,11 @@ fn quic_carries_flows_both_ways_and_tells_of_its_connections() {
         for end in [&client, &server] {
             assert!(end.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", end.flow_bytes);
             assert_eq!((end.flow_bytes.len(), &end.not_as_asked), (3, &vec![]));
-            let told = serde_json::to_value(&end.details).expect("JSON");
-            let connections = told["quic"].as_array().expect("one for each flow");
+            let details = serde_json::to_value(&end.details).expect("JSON");
+            let connections = details["quic"].as_array().expect("one for each flow");
             let sent = |connection: &serde_json::Value| connection["sent_packets"].as_u64();
-            assert_eq!(connections.len(), 3, "{told}");
-            assert!(connections.iter().all(|connection| sent(connection) > Some(10)), "{told}");
+            assert_eq!(connections.len(), 3, "{details}");
+            assert!(connections.iter().all(|connection| sent(connection) > Some(10)), "{details}");
         }
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.values.iter().try_for_each(|text| experiment.keep(text)).map_err(usage)?;
     let words = hosts::words(&experiment, &args.hosts.hosts)?;
     if args.check {
-        out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
+        out(&format!("{}: no mistakes; {}", path.display(), summary(&experiment)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 }
 
 /// Returns the size of an experiment: "24 cells, 3 expectations".
-fn told(experiment: &Experiment) -> String {
+fn summary(experiment: &Experiment) -> String {
     let expectations = experiment.grid.expectations.len();
     format!("{} cells, {expectations} expectations", experiment.grid.cells())
 }
