@@ -91,7 +91,7 @@ fn files_go_from_a_folder_that_may_be_read_to_one_that_may_be_written() {
 }
 
 #[test]
-fn an_agent_without_leave_copies_nothing_and_names_the_option() {
+fn an_agent_without_permission_copies_nothing_and_names_the_option() {
     let (folders, agent) = (TestFolders::new(), Agent::new(false));
     let any = || folders.bytes("read");
     let (arm, time) = (CopyArm { flows: 1, ..CopyArm::default() }, Nanos(0));
@@ -122,7 +122,7 @@ fn an_agent_without_leave_copies_nothing_and_names_the_option() {
 }
 
 #[test]
-fn leave_to_read_is_none_to_write_and_the_other_way_round() {
+fn permission_to_read_is_none_to_write_and_vice_versa() {
     let (folders, own) = (TestFolders::new(), TestFolders::new());
     let agent = folders.agent();
     for outside in [folders.bytes("write"), folders.bytes("secret"), own.bytes("read")] {

@@ -105,7 +105,7 @@ fn names_that_are_none_of_ours_are_refused_by_name() {
 }
 
 #[test]
-fn what_one_loss_costs_is_told_by_control() {
+fn the_cost_of_one_loss_is_reported_by_control() {
     let path = ["cc", "recovery", "--rate", "100M", "--rtt", "120ms", "--mtu", "9000", "--within", "30s"];
     let run = |more: &[&str]| Command::new(LANDSPEED).args(path).args(more).output().expect("landspeed runs");
     let all: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).expect("one document");

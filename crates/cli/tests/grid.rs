@@ -176,7 +176,7 @@ fn hosts_by_ssh_are_as_they_were() {
 }
 
 #[test]
-fn each_mistake_is_told_in_a_line() {
+fn each_mistake_is_reported_in_a_line() {
     let place = TestHome::new();
     let refused = |vary: &[&str], words: &[&str]| {
         let args = [&["measure", "stream"], vary].concat();

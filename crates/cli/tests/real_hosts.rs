@@ -221,7 +221,7 @@ fn folders_of_an_agent(hosts: &TestHosts) {
 }
 
 #[test]
-fn a_hand_started_agent_copies_where_it_was_told_to_and_nowhere_else() {
+fn a_hand_started_agent_copies_only_within_its_folders() {
     needs_root!();
     let hosts = TestHosts::new();
     folders_of_an_agent(&hosts);

@@ -299,7 +299,7 @@ fn a_record_begins_with_its_path_date_and_goal() {
 }
 
 #[test]
-fn records_of_two_paths_are_told_first_and_the_columns_are_full() {
+fn records_of_two_paths_are_noted_first_and_the_columns_are_full() {
     let folder = RecordFolder::new();
     let other = recorded("tune").replacen(r#""topology":"lab""#, r#""topology":"local dtn9""#, 1);
     folder.write("tune-20261124T093729Z-4713", &other);

@@ -177,7 +177,7 @@ mod tests {
     const PEER: &str = "the peer ended the trial early, while data flowed; its own report says why";
 
     #[test]
-    fn the_end_that_names_more_of_the_cause_comes_first_and_the_other_is_told_too() {
+    fn the_end_that_names_more_of_the_cause_comes_first_and_the_other_is_added() {
         for (first, second, shown) in [
             (NOBODY, SILENT, format!("b: {SILENT}; a: {NOBODY}")),
             (SILENT, FILES, format!("b: {FILES}; a: {SILENT}")),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_that_were_told_to_give_up_are_no_reason() {
+    fn two_cancelled_ends_are_no_reason() {
         let now = Instant::now();
         let ends = ["a", "b"].map(|host| Some((now, says(host, "cancelled"))));
         let line = cause(ends, Duration::from_secs(12)).to_string();

@@ -197,7 +197,7 @@ fn windows_are_reopened_by_tso_whichever_row_says_so() {
 }
 
 #[test]
-fn what_cannot_matter_says_why() {
+fn a_change_without_an_effect_has_the_reason() {
     let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     for (knob, word) in [
@@ -374,7 +374,7 @@ fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
 }
 
 #[test]
-fn a_placebo_follows_what_stands_and_says_why_there_is_none() {
+fn a_placebo_follows_the_current_value_or_has_the_reason_for_none() {
     let mut lab = TestHosts::new();
     let mut cell = lab.found();
     cell.a.insert("notsent-lowat".into(), "131072".into());

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_strangers_and_lost_rounds_are_told() {
+    fn loss_strangers_and_lost_rounds_are_reported() {
         let counts = DatagramCounts {
             received: 750,
             lost: 250,

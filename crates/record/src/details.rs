@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_shape_is_told_and_reads_as_absent() {
+    fn a_value_of_another_shape_is_reported_and_reads_as_absent() {
         for value in [r#""much""#, "null", "[1,{}]", r#"{"all":-1}"#, r#"{"all":1.5}"#, r#"{"mapped":[]}"#] {
             let mut seen = details(&format!(r#"{{"copies":{value},"x":1}}"#));
             assert!(seen.read::<Copies>().is_err(), "{value}");

@@ -366,7 +366,7 @@ mod tests {
     use super::RestoreOutcome;
 
     #[test]
-    fn what_is_left_on_purpose_is_told_from_what_failed() {
+    fn settings_left_on_purpose_are_distinguished_from_failures() {
         let left =
             || RestoreOutcome { left: true, notes: vec!["mtu is 1400".into()], ..RestoreOutcome::default() };
         let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();

@@ -74,9 +74,8 @@ fn dropped(direction: &DirectionStats) -> String {
 
 pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     let unfit = wan.is_some_and(|wan| !wan.unfit.is_empty());
-    unfit.then_some(
-        "Do not rely on this: the link between the hosts was not the configured path (see there).",
-    )
+    unfit
+        .then_some("Do not rely on this: the link between the hosts was not the configured path (see there).")
 }
 
 /// Returns the lines on the link's accuracy: whether figures measured over it are valid, the reasons if they are not,
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_told_by_cause_and_only_where_there_are_some() {
+    fn drops_are_listed_by_cause_if_there_are_any() {
         let direction = DirectionStats { queue_drops: 12, missed_frames: 2, ..DirectionStats::default() };
         assert_eq!(dropped(&direction), "queue 12, the link's own 2");
         let direction = DirectionStats { reordered_segments: 5, ..DirectionStats::default() };

@@ -385,7 +385,7 @@ mod tests {
 
     /// Flows of another transport come to a copy that goes on.
     #[test]
-    fn a_port_that_listens_listens_for_another_transport_too_where_nobody_else_does() {
+    fn a_listening_port_listens_for_another_transport_once_at_a_time() {
         let (tls, udt) = (with(&[(&TRANSPORT, "tls")]), with(&[(&TRANSPORT, "tls-udt")]));
         let is_free = |at: &SocketAddr| DataPort::open_at(*at, &["tls", "tls-udt"], KEY).is_ok();
         let at = (0..400).map(|n| SocketAddr::new(HERE, 29_000 + 8 * n)).find(is_free).expect("free ports");

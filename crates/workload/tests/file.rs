@@ -71,7 +71,7 @@ fn a_file_without_a_mistake_is_read() {
 }
 
 #[test]
-fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
+fn every_kind_of_mistake_is_reported_with_its_line_and_the_remedy() {
     for (from, to, line, said) in [
         ("title = \"Echo; answers in a second\"", "title = \" \"", 1, "say what it does"),
         ("hosts = [2, 3]", "hosts = [3, 2]", 2, "the fewest and the most"),

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_at_as_it_is_written() {
+    fn a_trailing_slash_decides_whether_a_link_is_followed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("file"), "f").unwrap();
@@ -113,7 +113,7 @@ mod tests {
 
     /// A link that leads out is itself content and can be copied. Its destination is not reported.
     #[test]
-    fn nothing_is_told_of_what_is_outside() {
+    fn nothing_outside_the_folder_is_reported() {
         let all = tempfile::tempdir().unwrap();
         let at = |name: &str| all.path().join(name);
         ["in/a", "out"].iter().for_each(|name| std::fs::create_dir_all(at(name)).unwrap());
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_resolved_as_far_as_it_is_there() {
+    fn a_path_is_resolved_as_far_as_it_exists() {
         let folder = tempfile::tempdir().unwrap();
         let all = folder.path().canonicalize().unwrap();
         std::fs::create_dir(all.join("a")).unwrap();

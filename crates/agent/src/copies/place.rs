@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_lies_in_those_above_it_and_a_missing_one_in_those_that_are_there() {
+    fn a_folder_lies_in_its_parents_and_a_missing_one_in_those_that_exist() {
         let all = tempfile::tempdir().unwrap();
         let at = |name: &str| all.path().join(name);
         std::fs::create_dir_all(at("a/b")).unwrap();
@@ -237,7 +237,7 @@ mod tests {
 
     /// Comparing each mount with each other one would take hours.
     #[test]
-    fn a_hundred_thousand_mounts_are_looked_at() {
+    fn a_hundred_thousand_mounts_take_little_time() {
         let all = tempfile::tempdir().unwrap();
         let path = all.path().canonicalize().unwrap();
         let (folder, apart) = (path.join("folder"), path.join("apart"));
@@ -254,7 +254,7 @@ mod tests {
 
     /// In this table, a symbolic link to a folder takes the place of a bind mount of the folder.
     #[test]
-    fn a_folder_lies_in_those_above_it_on_every_path() {
+    fn a_folder_lies_in_its_parents_on_every_path() {
         let all = tempfile::tempdir().unwrap();
         let path = all.path().canonicalize().unwrap();
         let at = |name: &str| path.join(name);

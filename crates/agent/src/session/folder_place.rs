@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_in_no_folder() {
+    fn an_unknown_folder_lies_in_no_folder() {
         let unknown = FolderPlace::default();
         assert!(!unknown.lies_in(&unknown) && !unknown.has_mounts_of(&unknown));
         let [own, above] = [1, 2].map(|inode| FolderIdentity { device: 7, inode });

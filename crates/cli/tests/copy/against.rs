@@ -144,7 +144,7 @@ fn a_turn_that_copies_less_than_the_first_one_does_not_count() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_before_anything_is_copied() {
+fn a_comparison_that_cannot_be_made_is_refused_before_anything_is_copied() {
     needs_root!();
     let hosts = TestHosts::new();
     let [from, to] = places(&hosts);

@@ -41,7 +41,7 @@ fn owners_and_attributes_are_kept_where_the_far_end_is_root() {
 
 /// ramfs has no attributes.
 #[test]
-fn what_the_target_does_not_take_is_told_and_can_be_left_out() {
+fn attributes_that_the_target_refuses_are_reported_and_can_be_left_out() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -89,7 +89,7 @@ fn a_reader_that_stops_reading_stops_no_copy() {
 
 /// Nothing is read, from where the files land on.
 #[test]
-fn text_that_nobody_reads_stops_no_copy() {
+fn unread_output_stops_no_copy() {
     needs_root!();
     let hosts = TestHosts::new();
     fs::write(hosts.file("one"), "1").unwrap();

@@ -20,7 +20,7 @@ fn records(hosts: &TestHosts) -> Vec<[Value; 2]> {
 }
 
 #[test]
-fn a_record_tells_what_the_command_has_told() {
+fn a_record_shows_what_the_command_has_printed() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

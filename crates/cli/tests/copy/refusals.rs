@@ -10,7 +10,7 @@ pub(super) fn script(hosts: &TestHosts, script: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_host_that_cannot_be_reached_is_told_in_one_line_with_the_remedy() {
+fn a_host_that_cannot_be_reached_is_reported_in_one_line_with_the_remedy() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -39,7 +39,7 @@ fn a_host_that_cannot_be_reached_is_told_in_one_line_with_the_remedy() {
 }
 
 #[test]
-fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
+fn a_path_that_a_user_may_not_read_or_write_is_named() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -78,7 +78,7 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
 
 /// By the limit, the file system would be full half a minute later.
 #[test]
-fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
+fn a_file_that_does_not_fit_is_reported_before_the_target_is_full() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -99,7 +99,7 @@ fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
 }
 
 #[test]
-fn a_full_target_is_told_once_and_the_same_command_goes_on() {
+fn a_full_target_is_reported_once_and_the_same_command_continues() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -175,7 +175,7 @@ fn the_manifest_has_what_was_copied() {
 
 /// The copy is done, and says so all the same.
 #[test]
-fn a_manifest_that_cannot_be_written_is_told_beside_what_was_copied() {
+fn a_manifest_that_cannot_be_written_is_reported_beside_the_copied_files() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

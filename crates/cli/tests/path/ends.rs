@@ -168,7 +168,7 @@ fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
 }
 
 #[test]
-fn without_proc_a_program_runs_over_tcp_and_is_told_the_remedy() {
+fn without_proc_a_program_runs_over_tcp_and_the_remedy_is_printed() {
     if !support::root() || !carries() {
         return;
     }

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_land_is_named() {
+    fn an_impossible_landing_is_named() {
         let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
         assert_eq!(missing.to_string(), "a: there is no such file or folder: check the path");
         assert!(missing.at_host("dtn1", "dtn2").starts_with("dtn1:a: "));

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_told_apart_by_what_they_are() {
+    fn folders_are_distinguished_by_device_and_inode() {
         let path = || b"given".to_vec();
         let into_itself = Some(LandingError::IntoItself(path()));
         let deleted = Some(LandingError::WouldBeDeleted(path()));

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_says_what_it_printed_and_its_last_words() {
+    fn a_command_has_its_output_and_its_last_line() {
         let run = |text: &str| timed(&mut script(text), Duration::from_secs(60), &NEVER).unwrap();
         let done = run("echo out; echo first >&2; echo last >&2; echo >&2; exit 6");
         assert_eq!((done.printed.as_slice(), done.last_line.as_str()), (&b"out\n"[..], "last"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_takes_too_long_or_is_stopped_ends_with_all_that_it_started() {
+    fn a_command_that_takes_too_long_or_is_stopped_ends_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let text = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());

@@ -140,7 +140,7 @@ mod tests {
 
     /// The window of the relay's entry is full whenever its session is slow, which says nothing about the target.
     #[test]
-    fn what_tcp_says_of_loopback_is_left_out() {
+    fn tcp_figures_of_loopback_are_left_out() {
         let mut times = CopyEndTimes::default();
         times.network.window_limited_ns = Nanos::secs(9);
         times.of_mut(CopyStage::Send).blocked_ns = Nanos::secs(9);

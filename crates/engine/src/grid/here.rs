@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_ends_is_no_trial() {
+    fn a_run_that_the_user_ends_is_no_trial() {
         let (ran, kept) = run(5);
         assert_eq!(ran.len(), 2, "{ran:?}");
         assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Stopped))));

@@ -74,7 +74,7 @@ fn conditions_are_the_values_that_decide_figures() {
 }
 
 #[test]
-fn facts_have_the_conditions_that_a_host_tells_without_being_waited_for() {
+fn facts_have_the_conditions_that_a_host_reports_without_a_wait() {
     let host = ring_host();
     let pending = host.ask_conditions("eth0").expect("it is sent");
     let answer = host.poll(&pending, Duration::from_secs(10)).expect("it answers").1;
@@ -129,7 +129,7 @@ impl RequestHandler for RenegotiatingHost {
 }
 
 #[test]
-fn what_moved_in_a_run_is_a_line_each_and_the_trials_count_the_carrier() {
+fn changed_conditions_have_a_line_each_and_trials_count_the_carrier() {
     let mut host = host_of("a", RenegotiatingHost(AtomicBool::new(false)));
     host.begin().expect("it answers");
     assert_eq!(

@@ -199,17 +199,17 @@ fn is_put_back(command: TestedCommand) {
 
 /// Its name makes it begin first: it takes longest.
 #[test]
-fn a_run_of_tune_is_put_back_whatever_fails() {
+fn a_tuning_run_is_restored_whatever_fails() {
     is_put_back(TestedCommand::Tune);
 }
 
 #[test]
-fn whatever_fails_in_another_command_everything_is_put_back() {
+fn other_commands_restore_everything_whatever_fails() {
     OTHERS.into_iter().for_each(is_put_back);
 }
 
 #[test]
-fn tune_keeps_what_helps_and_puts_everything_back() {
+fn tune_keeps_what_helps_and_restores_everything() {
     // A busy machine measures fewer blocks in the same budget, and may then not come to an answer.
     let whole = |seconds| {
         let seen = see(TestedCommand::TuneFor(seconds), None, usize::MAX);
@@ -263,7 +263,7 @@ fn a_dry_run_on_a_kernel_that_cannot_be_tuned_says_so_and_plans_nothing() {
 }
 
 #[test]
-fn what_a_host_says_of_its_controls_is_in_the_record_once() {
+fn notes_on_controls_are_in_the_record_once() {
     let record = see(TestedCommand::Compare, None, usize::MAX).record.expect("a record");
     let is_note =
         |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
@@ -271,7 +271,7 @@ fn what_a_host_says_of_its_controls_is_in_the_record_once() {
 }
 
 #[test]
-fn a_link_that_renegotiated_stands_in_the_record() {
+fn a_renegotiated_link_is_noted_in_the_record() {
     for command in [TestedCommand::Tune, TestedCommand::Compare] {
         let record = see(command, None, usize::MAX).record.expect("a record");
         let texts = record.lines.iter().flat_map(|line| match line {
@@ -316,7 +316,7 @@ fn last_run(requests: &[&str]) -> usize {
 
 /// B refuses a run while A waits for B, as real ends do.
 #[test]
-fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
+fn a_failed_end_is_reported_soon_and_by_its_name() {
     let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
     let last_run = last_run(&whole["bert"]);
     let began = Instant::now();
@@ -360,7 +360,7 @@ fn a_fan_has_one_session_with_its_hub() {
 }
 
 #[test]
-fn a_client_that_cannot_tell_its_conditions_after_the_run_costs_no_figure() {
+fn a_client_that_cannot_report_its_conditions_after_the_run_costs_no_figure() {
     let last = fan(None).wire.requests()["ben"].len() - 1;
     for fault in [HostFault::Refuses, HostFault::NeverAnswers, HostFault::EndsSession] {
         let began = Instant::now();

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_a_line() {
+    fn a_run_is_reported_in_a_line() {
         let line = compare_progress(&run(), &study(), 12, Nanos::secs(14 * 60));
         assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s; about 14 min left");
         assert_eq!(compare_progress(&run(), &study(), 30, Nanos(0)), "30/30 htcp, repeat 2: 96 Mb/s");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_told_is_said_and_an_older_record_has_what_its_sockets_told() {
+    fn unreported_conditions_are_noted_and_an_older_record_has_its_sockets_controls() {
         assert_eq!(lines_of(host(None), host(None), &[]), ["conditions found: not reported"]);
         assert_eq!(lines_of(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
         assert!(lines_of(None, None, &[]).is_empty());

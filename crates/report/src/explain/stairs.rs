@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_machine_does_for_both_hosts_is_told_once() {
+    fn limits_of_one_machine_are_listed_once_for_both_hosts() {
         let step = |name: &str, rate| LimitStep {
             name: name.into(),
             rate_bps: BitRate(rate),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_told_once_and_those_that_changed_name_their_occasions() {
+    fn conditions_are_listed_once_and_changed_ones_name_their_occasions() {
         let text = |all: Vec<Occasion>| {
             let report = OccasionsReport { occasions: all, ..OccasionsReport::default() };
             occasions(&report).markdown(DetailLevel::Brief)

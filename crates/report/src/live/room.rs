@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_that_nobody_reads_takes_no_more() {
+    fn an_unread_pipe_takes_no_more() {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         let mut bytes = 0;
         while takes_more(&writer) {

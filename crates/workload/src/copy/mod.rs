@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_told_by_its_bytes_or_by_the_size_of_its_files() {
+    fn a_tree_is_described_by_its_bytes_or_by_the_size_of_its_files() {
         assert_eq!(plan(&[]).tree, TreePlan { files: 1, bytes: 256 << 20 });
         assert_eq!(plan(&[("bytes", "7"), ("files", "3")]).tree, TreePlan { files: 3, bytes: 7 });
         let small =

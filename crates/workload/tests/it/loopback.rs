@@ -192,7 +192,7 @@ fn source_ports_can_be_used_again_at_once() {
 }
 
 #[test]
-fn options_that_the_kernel_refuses_are_told() {
+fn options_that_the_kernel_refuses_are_reported() {
     let mut spec = spec(stream::spec(SHORT));
     set(&mut spec, &[("rcvbuf", "1073741823"), ("socket-congestion", "reno")]);
     let (client, server) = outcomes(&spec, V4);

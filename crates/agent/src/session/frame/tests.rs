@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn what_no_version_of_this_protocol_sends_is_refused() {
+fn unknown_messages_are_refused() {
     for json in [
         "",
         "null",
@@ -156,7 +156,7 @@ fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
 }
 
 #[test]
-fn what_is_relayed_comes_between_messages_and_only_in_an_open_session() {
+fn relayed_frames_come_between_messages_and_only_in_an_open_session() {
     let relayed = RelayFrame::parse(b"\x01\0\0\0\x07bytes").unwrap();
     let beat = encode(&MessageToAgent::Beat, REQUEST_LIMIT).unwrap();
     let bytes = [beat.clone(), relayed.encode(), beat].concat();

@@ -229,7 +229,7 @@ mod tests {
 
     /// The ledger alone does not protect against agents that end each connection.
     #[test]
-    fn what_waits_is_bounded_although_both_agents_are_hostile() {
+    fn waiting_data_is_bounded_even_with_two_hostile_agents() {
         let [(entry, _), (exit, mut unread)] = [(); 2].map(|()| RelayPlace::open());
         let _bridge = RelayBridge::joining([Arc::clone(&entry), Arc::clone(&exit)]);
         let all_of = |connection| {

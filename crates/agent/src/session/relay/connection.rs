@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_keeps_no_more_than_a_window_of_what_comes() {
+    fn an_end_keeps_no_more_than_a_window_of_incoming_data() {
         let (connection, _incoming) = RelayedConnection::begin(1);
         let full = WINDOW / cost(CHUNK);
         (0..full).for_each(|_| connection.take(vec![0; CHUNK]).unwrap());

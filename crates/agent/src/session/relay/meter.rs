@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_spends_what_it_uses_after_its_first_frame() {
+    fn a_meter_counts_from_the_first_frame() {
         let meter = RelayMeter::default();
         spin();
         meter.handed(Instant::now());

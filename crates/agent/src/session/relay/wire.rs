@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_what_is_heard() {
+    fn a_relayed_frame_is_read_back_as_it_was_written() {
         for message in [
             RelayMessage::Open,
             RelayMessage::Data(b"{\"beat\"}".to_vec()),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn a_malformed_relay_frame_is_refused() {
         let bad: [&[u8]; 7] = [
             b"",
             b"\x01\0\0\0",

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_loss_is_told_with_its_number_and_an_example() {
+    fn each_loss_is_reported_with_its_number_and_an_example() {
         let loss = |kind, entries| CopyLoss {
             kind,
             entries,

@@ -69,7 +69,7 @@ fn next_lines(hosts: &mut CopyHosts<'_>) -> Vec<Line> {
 }
 
 #[test]
-fn a_long_copy_asks_more_and_more_seldom() {
+fn a_long_copy_asks_less_and_less_often() {
     let due = |end: Duration| {
         std::iter::successors(Some(AGAIN), |at| Some(due_after(*at))).take_while(|at| *at < end).count()
     };
@@ -81,7 +81,7 @@ fn a_long_copy_asks_more_and_more_seldom() {
 }
 
 #[test]
-fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
+fn changes_at_the_end_of_a_copy_have_a_line_for_each_host() {
     let [a, b] = ["a", "b"].map(|name| host(name, usize::MAX));
     let path = path();
     let pair = path.between([&a, &b]);
