@@ -54,7 +54,8 @@ pub(super) struct CapacityTrial {
 
 detail!("capacity" => CapacityResult);
 
-/// The factor above the sustained load from which a trial that passed is a burst: the noise of short trials is far less.
+/// Ratio of a passed trial's load to the sustained load above which the trial counts as a burst. The noise of short
+/// trials is far smaller.
 const BURST: f64 = 1.5;
 
 impl CapacityTrial {
@@ -94,8 +95,8 @@ impl CapacityResult {
         }
     }
 
-    /// Returns the fastest trial that arrived whole, and as fast as it was sent, at far more than `sustained`. Short trials
-    /// are such bursts where a token bucket lets them through.
+    /// Returns the fastest trial, at far more than `sustained`, whose datagrams all arrived as fast as they were sent.
+    /// If a token bucket lets short trials through, they are such bursts.
     pub(super) fn burst(&self, sustained: BitRate) -> Option<PathBurst> {
         let passed = |trial: &&CapacityTrial| trial.load_bps.0 >= BURST * sustained.0 && trial.passed();
         let trial = self.trials.iter().filter(passed).max_by(|a, b| a.load_bps.0.total_cmp(&b.load_bps.0))?;
@@ -185,7 +186,7 @@ fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> 
     end.details.find()
 }
 
-/// Returns the result of a search, unless a host limited it: its rates say nothing of the path then.
+/// Returns the result of a search, unless a host limited it. Its rates then say nothing about the path.
 fn of_path(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> {
     Ok(found(end)?.filter(|found| !found.is_of_host()))
 }
