@@ -60,7 +60,7 @@ use summary::beside_files;
 use tuned::CopyTuneArgs;
 use verify::VerifiedFrom;
 
-/// The part of the long help that is about no single option.
+/// The part of the long help that concerns no single option.
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
 its entries land there. A single file takes TARGET's name unless a folder is
@@ -123,12 +123,12 @@ Examples:
 pub(crate) struct CopyArgs {
     /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
     ///
-    /// A path with a colon in its name is written ./a:b. All sources are on one host.
+    /// To name a path with a colon, write ./a:b. All sources are on one host.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<OsString>,
     /// Read from this host, with plain source paths: 'local', 'netns:NAME', [user@]host or an agent's line
     ///
-    /// An agent that was started by hand lets files be copied only out of its --allow-read folders, and only into its
+    /// An agent that was started by hand permits copies only out of its --allow-read folders and only into its
     /// --allow-write folders.
     #[arg(long, value_name = "HOST")]
     pub(crate) from: Option<String>,
@@ -137,11 +137,11 @@ pub(crate) struct CopyArgs {
     pub(crate) to: Option<String>,
     /// Send over this many flows
     ///
-    /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
-    /// a loss only the flow that lost slows down.
+    /// The default is four. Each flow has its own threads at both ends, so that ciphers and digests use several
+    /// processors. After a loss, only the flow that lost a packet slows down.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) flows: Option<u32>,
-    /// Refuse to send data through this machine where neither host reaches the other
+    /// Refuse to relay data through this machine if neither host reaches the other
     #[arg(long, conflicts_with = "clean")]
     pub(crate) direct: bool,
     /// End before the files are on stable storage
@@ -152,8 +152,8 @@ pub(crate) struct CopyArgs {
     pub(crate) dry_run: bool,
     /// Compare source and target, and copy nothing: names, content, and what a copy keeps, except holes
     ///
-    /// Both ends read the files of the same length, and their digests are compared: no content is sent. --verify=disk reads those
-    /// of the target from its disk, also where the system holds them in memory, as it does after a copy.
+    /// Both ends read files of the same length and compare their digests; no content is sent. --verify=disk reads the
+    /// target's files from its disk, even if the system holds them in memory, as it does after a copy.
     #[arg(
         long,
         value_name = "FROM",
@@ -165,10 +165,10 @@ pub(crate) struct CopyArgs {
     pub(crate) verify: Option<VerifiedFrom>,
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
-    /// The next copy then sends these files from their beginning. A copy that runs is left alone.
+    /// The next copy then sends these files from their beginning. A running copy is not affected.
     #[arg(long, conflicts_with_all = ["verify", "from", "no_sync", "keep", "devices"])]
     pub(crate) clean: bool,
-    /// List all names, not only a screen of them
+    /// List all names, not only a screenful
     #[arg(long)]
     pub(crate) full: bool,
     /// Print one JSON document
@@ -195,7 +195,7 @@ pub(crate) struct CopyArgs {
 }
 
 impl CopyArgs {
-    /// Returns the number of flows that the copy begins with.
+    /// Returns the initial number of flows.
     fn flows(&self) -> u32 {
         self.flows.unwrap_or(choose::USUAL_FLOWS)
     }
@@ -206,15 +206,15 @@ impl CopyArgs {
 pub(crate) struct CopyDocument {
     #[serde(flatten)]
     report: CopyReport,
-    /// The line about the flows, if the user chose anything about them.
+    /// The line about the flows, if the user chose any of their options.
     #[serde(skip)]
     asked_flow: Option<String>,
-    /// What `--manifest` wrote; null without it.
+    /// What `--manifest` wrote; null without the option.
     manifest: Option<ManifestCounts>,
-    /// The sources whose entries land in the target's folder itself. It is there in every copy.
+    /// Number of sources that give only their entries to the target's folder. They are part of every copy.
     #[serde(skip)]
     into_folder: u64,
-    /// True if the copy ends where what is to come is larger than the target's room.
+    /// True if the copy ends when the remaining data exceeds the target's free space.
     #[serde(skip)]
     checks_room: bool,
 }
@@ -235,7 +235,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
-    // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
+    // A session over the path of the flows notices the path's return later, because ssh's TCP may wait up to twice the
+    // silence.
     let outlasted = (!args.tune.is_asked()).then(|| args.reach.patience.times(2 * COPY_PATIENCE_TIMES));
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
     let mut joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
@@ -284,7 +285,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let report = copy_report(&record, "")?;
     let unrestored = tuned::unrestored(&report);
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    // The copy is done, whatever becomes of its manifest.
+    // The copy itself is complete, even if its manifest fails.
     let (manifest, unwritten) = match manifest.map(Manifest::finish).transpose() {
         Ok(manifest) => (manifest, None),
         Err(error) => (None, Some(error)),
@@ -299,7 +300,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     })
 }
 
-/// Copies, and returns the record, and the error that ended the copy, if one did.
+/// Copies. Returns the record, and the error that ended the copy, if any.
 fn recorded(
     joined: &mut JoinedHosts,
     what: &CopyOptions,
@@ -338,7 +339,7 @@ pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Prints a report: as one JSON document, or as lines, all of them or a screen.
+/// Prints a report as one JSON document, or as lines, all of them or a screenful.
 fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -> Vec<String>) -> Result<()> {
     match args.json {
         true => out(&landspeed_report::json(report)),
@@ -346,7 +347,7 @@ fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -
     }
 }
 
-/// Compares source and target. Entries that differ go to `on_differing`.
+/// Compares source and target. Passes differing entries to `on_differing`.
 fn compared(
     joined: &JoinedHosts,
     what: &CopyOptions,
@@ -406,7 +407,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
             "{target} has no room left: free some there, and the same command goes on{beside}"
         ));
     }
-    // Where the target is full, all others fail for the same reason.
+    // On a full target, all other entries fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));

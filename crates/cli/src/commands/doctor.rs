@@ -191,7 +191,7 @@ impl CheckedLink<'_> {
 }
 
 /// Returns a hint that names the parts for which the kernel with this release is too old; `None` if there are none.
-/// The change of settings is left out: a rule of the crate `knob` looks whether the kernel allows it.
+/// Changing settings is not among these parts: a rule of the crate `knob` checks it.
 fn too_old(release: &str) -> Option<SettingFinding> {
     let version = KernelVersion::of(release);
     let parts = kernels::needs().into_iter().filter(|(_, need)| {

@@ -269,7 +269,7 @@ fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
     Ok(Some(TunedProgram { workload, of }))
 }
 
-/// Returns the transport of the flows: that of the options, or the one that another workload of landspeed's own has.
+/// Returns the transport of the flows: that of the options, or that of landspeed's other workload.
 fn transport(args: &TuneArgs) -> Result<&'static dyn Transport> {
     let own = args.app.as_deref().and_then(app::own).map(|runner| runner.flow()).unwrap_or_default();
     let usual = own.iter().find(|(name, _)| *name == TRANSPORT.name).map(|(_, usual)| *usual);
