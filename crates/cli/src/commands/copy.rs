@@ -62,45 +62,45 @@ use verify::VerifiedFrom;
 
 /// The part of the long help that concerns no single option.
 const HELP: &str = "\
-A folder lands in TARGET under its own name; with a slash at its end (run7/),
-its entries land there. A single file takes TARGET's name unless a folder is
-there.
+A folder is copied into TARGET under its own name. With a slash at its end
+(run7/), only its entries are copied into TARGET. A single file gets TARGET's
+name, unless TARGET is a folder.
 
 Names, content, modes, times, extended attributes, ACLs, symbolic links and
-FIFOs are copied, and where the far end is root owners and groups by their
-numbers, with set-user-ID bits and capabilities. Files that are hard links to
-each other stay so. What the target does not take of this is counted by kind,
-and the copy ends with 6: --keep leaves kinds out. A hole takes no time, and no
-room where the target's file system has holes. Sockets are named and left out,
-and devices without --devices.
+FIFOs are copied. If the far end is root, so are owners and groups by number,
+set-user-ID bits and capabilities. Files that are hard links to each other stay
+hard links. Attributes that the target does not accept are counted by kind, and
+the copy ends with 6; --keep leaves kinds out. A hole takes no time, and no
+space if the target's file system has holes. Sockets are named and left out,
+and so are devices without --devices.
 
-Within one host the data take loopback, encrypted as between hosts: that works,
-and cp is faster.
+Within one host, the data uses loopback, encrypted as between hosts. That
+works, but cp is faster.
 
-An entry that is there with the same size and time is left as it is. What an
-interrupted copy has received stays in TARGET/.landspeed-copy: the same command
-goes on from there.
+An entry of the same size and time stays as it is. What an interrupted copy has
+received stays in TARGET/.landspeed-copy, and the same command continues from
+there.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
-the source. Where a firewall or NAT forbids that, the other one does. Where
-neither reaches the other, data pass through this machine, over the sessions by
-which it reaches both (ssh, for example): slower, and still encrypted from one
-host to the other. landspeed says so before it begins; --direct refuses it.
+the source. If a firewall or NAT prevents that, the other host opens them. If
+neither host reaches the other, this machine relays the data over its sessions
+with both (ssh, for example). That is slower, and still encrypted from one host
+to the other. landspeed says so before it begins; --direct refuses it.
 
-On a lossy path, --set socket-congestion=bbr or --transport udt may carry more.
-`landspeed measure stream` shows what carries most.
+On a lossy path, --set socket-congestion=bbr or --transport udt may be faster.
+`landspeed measure stream` shows which is.
 
-Where the path breaks for a while, flows are opened again for ten times
---patience, 5 minutes by default, and nothing that has arrived is sent again.
+If the path breaks, broken flows are opened again for up to ten times
+--patience, 5 minutes by default. Data that has arrived is not sent again.
 
---tune sets both hosts, while it copies, as the newest `landspeed tune` of this
-path has kept them, and restores all at the end of the copy, however it ends.
-It needs logins as root, because a copy does not become root by itself.
+With --tune, both hosts have the settings that the newest `landspeed tune` of
+this path kept. All settings are restored at the end of the copy, however it
+ends. --tune needs logins as root, because a copy does not become root itself.
 
-While it runs and at its end, a copy names what holds it and what would hold it
-next: a disk, a file system, a processor or its quota, a window, losses, the
-path's rate, a relay, or --limit-rate. `landspeed show last` prints it again
-from the copy's record, also as a page (--html).";
+While it runs and at its end, a copy names its limit and the next one: a disk,
+a file system, a processor or its quota, a window, losses, the path's rate, a
+relay, or --limit-rate. `landspeed show last` shows this again from the copy's
+record, also as a page (--html).";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,14 +108,14 @@ Examples:
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy dtn1:/data dtn1:/backup        within a host
-  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
-  landspeed copy --verify run7 dtn2:/scratch    whether all is there
-  landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
+  landspeed copy --dry-run run7 dtn2:/scratch   show what the first one would do
+  landspeed copy --verify run7 dtn2:/scratch    check that all is there
+  landspeed copy --delete run7 dtn2:/scratch    and delete what run7 lacks
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
-  landspeed copy --clean dtn2:/scratch          give an interrupted copy up
+  landspeed copy --clean dtn2:/scratch          give up an interrupted copy
   landspeed copy --transport quic run7 dtn2:    over QUIC
-  landspeed copy --tune run7 root@dtn2:/scratch with hosts as tune kept them
-  landspeed copy --against rsync,scp run7 dtn2: beside rsync and scp, by turns";
+  landspeed copy --tune run7 root@dtn2:/scratch with the settings of tune
+  landspeed copy --against rsync,scp run7 dtn2: compared with rsync and scp";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
