@@ -92,7 +92,7 @@ impl Copies {
     ) -> Result<Reply, String> {
         check_number(count)?;
         let CurrentCopy { progress, flows, .. } = self.0.lock().clone();
-        let own = flows.ok_or("no copy goes on here")?;
+        let own = flows.ok_or("no copy is running here")?;
         progress.add_others(others_of(ports, &own, settings, count)?)?;
         Ok(Reply::Done {})
     }

@@ -74,7 +74,7 @@ impl HostGroup {
         }
         if paths.is_empty() {
             let first = missing.into_iter().next().map(|missing| missing.error);
-            return Err(first.unwrap_or_else(|| Error::Other("no two hosts are to be joined".into())));
+            return Err(first.unwrap_or_else(|| Error::Other("there are no two hosts to join".into())));
         }
         let used: BTreeSet<usize> = paths.iter().flat_map(|path| path.ends).collect();
         for path in &mut paths {

@@ -229,7 +229,7 @@ impl<'a> CopyTrials<'a> {
             None => Stage::Opens(pending, side, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) if side == Side::B => self.open(Side::A, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) => self.turn(arm, times, asked),
-            Some((_, Ok(_))) => self.give_up("an end gave another answer"),
+            Some((_, Ok(_))) => self.give_up("an end sent an unexpected answer"),
             Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
@@ -244,7 +244,7 @@ impl<'a> CopyTrials<'a> {
                 self.is_direct = arm.direct;
                 self.turn_source((arm, times, asked))
             }
-            Some((_, Ok(_))) => self.give_up("the target gave another answer"),
+            Some((_, Ok(_))) => self.give_up("the target sent an unexpected answer"),
             Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
@@ -259,7 +259,7 @@ impl<'a> CopyTrials<'a> {
         match self.pair.host(self.from).poll(&pending, Duration::ZERO) {
             None => Stage::Asked(pending, asked),
             Some((_, Ok(Reply::CopyTurned { counted }))) => self.answered(asked, &counted),
-            Some((_, Ok(_))) => self.give_up("the source gave another answer"),
+            Some((_, Ok(_))) => self.give_up("the source sent an unexpected answer"),
             Some((_, Err(error))) => self.give_up(&error.to_string()),
         }
     }
@@ -294,7 +294,7 @@ impl<'a> CopyTrials<'a> {
             Asked::Look => self.looked(counted),
             Asked::Turn(turn) => self.turned(turn, counted),
             Asked::Kept => {
-                let text = format!("the setting that was chosen is not in force: {}", counted.refused);
+                let text = format!("the chosen setting is not in force: {}", counted.refused);
                 self.lines.extend((!counted.refused.is_empty()).then_some(Line::Note { text }));
                 Stage::Over
             }
@@ -336,7 +336,7 @@ impl<'a> CopyTrials<'a> {
         if *arm == self.start {
             return self.give_up(&refused);
         }
-        let text = format!("what an earlier copy has kept was not taken: {refused}");
+        let text = format!("the setting of an earlier copy was refused: {refused}");
         self.lines.push(Line::Note { text });
         self.choosing.remembered = None;
         if arm.transport.is_some() {
@@ -379,7 +379,7 @@ impl<'a> CopyTrials<'a> {
         }
         match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
             Ok(size) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
-                "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
+                "30 % of the copy is only enough for {} blocks of four turns while its rate settles",
                 size.blocks
             )),
             Ok(size) => {
@@ -478,7 +478,7 @@ impl<'a> CopyTrials<'a> {
 fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
     what.choosing.as_ref()?;
     let why = match () {
-        () if pair.is_relayed() => "the data pass through this machine, which sets their pace",
+        () if pair.is_relayed() => "this machine relays the data and limits its rate",
         () if what.rules.limit_bps.is_some() => "--limit-rate sets the rate",
         () => return None,
     };
@@ -488,10 +488,10 @@ fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
 fn nothing_to_try(held: &CopyHeld) -> String {
     match held.by.first() {
         Some(first) => format!(
-            "no setting that can be changed is known to help against what held it: {}",
+            "no setting that can be changed is known to help against its limit: {}",
             hold_words(first.hold)
         ),
-        None => "it is not known what held it".to_owned(),
+        None => "the limit of the copy is unknown".to_owned(),
     }
 }
 

@@ -73,13 +73,13 @@ impl std::fmt::Display for LandingError {
                 write!(f, "{}: permission denied: log in as a user who may read and write there", shown(path))
             }
             LandingError::NoFolder(path) => {
-                write!(f, "{}: is no folder, and ends with a slash: leave the slash out", shown(path))
+                write!(f, "{}: is not a folder: leave out the slash at its end", shown(path))
             }
             LandingError::TargetIsFile(path) => {
-                write!(f, "{}: is a file: name a folder for what is copied", shown(path))
+                write!(f, "{}: is a file: name a folder as the target", shown(path))
             }
             LandingError::SameName(name) => {
-                write!(f, "two sources are called {}: copy them into folders of their own", shown(name))
+                write!(f, "two sources have the name {}: copy them into different folders", shown(name))
             }
             LandingError::IntoItself(path) => {
                 write!(f, "{}: the target is this folder or lies in it: name another target", shown(path))
@@ -94,7 +94,7 @@ impl std::fmt::Display for LandingError {
             LandingError::MountedBelow(path) => {
                 write!(
                     f,
-                    "{}: --delete could delete what this folder has, as a mount below it or below the target leads from one into the other: unmount it, or name another target",
+                    "{}: --delete could delete content of this folder, because a mount leads from it into the target or the reverse: unmount it, or name another target",
                     shown(path)
                 )
             }

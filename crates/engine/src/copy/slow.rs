@@ -146,7 +146,7 @@ impl<'a> CopySlowing<'a> {
                 let (arm, times) = (turn.arm.clone(), [turn.settle, turn.count]);
                 self.ask(arm, times, |pending| Stage::Turns(pending, turn))
             }
-            Some((_, Ok(_))) => self.give_up("an end gave another answer"),
+            Some((_, Ok(_))) => self.give_up("an end sent an unexpected answer"),
             Some((_, Err(error))) => self.give_up(&error.to_string()),
         }
     }
@@ -182,7 +182,7 @@ impl<'a> CopySlowing<'a> {
         let refused = |refused: String| CopyCount { refused, ..CopyCount::default() };
         Some(match answer {
             Ok(Reply::CopyTurned { counted }) => *counted,
-            Ok(_) => refused("the source gave another answer".to_owned()),
+            Ok(_) => refused("the source sent an unexpected answer".to_owned()),
             Err(error) => refused(error.to_string()),
         })
     }

@@ -37,9 +37,9 @@ pub fn check_tunable(pair: &Pair<'_>, from: Side) -> Result<(), Error> {
     let is_unclear = || carriers.iter().any(|carrier| carrier.is_unclear());
     let acks_apart = || carriers.iter().any(|carrier| carrier.data != carrier.acks);
     let why = match () {
-        () if pair.is_relayed() => "the data pass through this machine, over links that are not known",
-        () if pair.is_one_host() => "both ends are one host, and the data take no link",
-        () if is_unclear() => "other traffic hides for now which link carries the data",
+        () if pair.is_relayed() => "this machine relays the data over unknown links",
+        () if pair.is_one_host() => "both ends are one host, and no link carries the data",
+        () if is_unclear() => "other traffic hides which link carries the data",
         // A group knows its links only for data from side A.
         () if from == Side::B && acks_apart() => "data and acknowledgements take different links of a host",
         () => return [pair.a, pair.b].into_iter().try_for_each(may_tune),

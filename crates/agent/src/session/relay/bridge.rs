@@ -90,7 +90,7 @@ impl RelayPlace {
         }
         waiting.add(&frame, QUEUE - out.capacity())?;
         match out.try_send(frame) {
-            Err(TrySendError::Full(_)) => Err("it relays more frames than it may"),
+            Err(TrySendError::Full(_)) => Err("too many frames of the relay wait"),
             // The other session reports its own end.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
         }
@@ -114,7 +114,7 @@ impl WaitingData {
         let bytes = if let RelayMessage::Data(bytes) = &frame.message { bytes.len() } else { 0 };
         self.frames.push_back(bytes);
         self.bytes += bytes;
-        (self.bytes <= ROOM).then_some(()).ok_or("it relays more than can wait")
+        (self.bytes <= ROOM).then_some(()).ok_or("too much data of the relay waits")
     }
 }
 
@@ -140,7 +140,7 @@ impl RelayLedger {
         let Some(account) = self.0.get_mut(&frame.connection) else {
             // The connection has ended and was forgotten. A late `Taken` is dropped.
             let is_late = matches!(frame.message, RelayMessage::Taken(_));
-            return is_late.then_some(false).ok_or("it relays something of no connection");
+            return is_late.then_some(false).ok_or("it relays data of an unknown connection");
         };
         account.note(from, &frame.message)?;
         if account.has_ended == [true; 2] {
@@ -151,10 +151,10 @@ impl RelayLedger {
 
     fn open(&mut self, from: usize, number: u32) -> Result<bool, &'static str> {
         if from != ENTRY || self.0.len() >= MOST {
-            return Err("it opens a connection that it may not");
+            return Err("it opens a relayed connection without permission");
         }
         let is_new = self.0.insert(number, ConnectionAccount::default()).is_none();
-        is_new.then_some(true).ok_or("it opens a connection twice")
+        is_new.then_some(true).ok_or("it opens a relayed connection twice")
     }
 }
 
@@ -165,17 +165,17 @@ impl ConnectionAccount {
             RelayMessage::Data(bytes) => {
                 self.under_way[from] += cost(bytes.len());
                 if self.has_ended[from] || self.under_way[from] > WINDOW {
-                    return Err("it relays more of a connection than it may");
+                    return Err("it exceeds the window of a relayed connection");
                 }
             }
             RelayMessage::Taken(cost) => {
                 let of_other = &mut self.under_way[1 - from];
                 let left = of_other.checked_sub(*cost as usize).filter(|_| *cost > 0);
-                *of_other = left.ok_or("it takes more of a connection than was relayed")?;
+                *of_other = left.ok_or("it acknowledges more data than was relayed")?;
             }
             RelayMessage::End => {
                 if std::mem::replace(&mut self.has_ended[from], true) {
-                    return Err("it ends a connection twice");
+                    return Err("it ends a relayed connection twice");
                 }
             }
         }
@@ -242,7 +242,10 @@ mod tests {
             say(&exit, RelayMessage::End)
         };
         let most = u32::try_from(ROOM / WINDOW * 2).unwrap();
-        assert_eq!((0..most).find_map(|number| all_of(number).err()), Some("it relays more than can wait"));
+        assert_eq!(
+            (0..most).find_map(|number| all_of(number).err()),
+            Some("too much data of the relay waits")
+        );
         // Frames that were sent make room.
         while unread.try_recv().is_ok() {}
         assert_eq!(all_of(most), Ok(()));

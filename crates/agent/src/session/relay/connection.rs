@@ -44,10 +44,10 @@ impl RelayedConnection {
     pub(super) fn take(&self, bytes: Vec<u8>) -> Result<(), &'static str> {
         let cost = cost(bytes.len());
         if self.waiting.fetch_add(cost, Ordering::Relaxed) + cost > WINDOW {
-            return Err("more is relayed than this end has allowed");
+            return Err("more data is relayed than the window allows");
         }
         let incoming = self.incoming.lock();
-        let incoming = incoming.as_ref().ok_or("data are relayed after their end")?;
+        let incoming = incoming.as_ref().ok_or("data is relayed after the end of its connection")?;
         // Sending fails only if the connection ends here. The data is then dropped.
         let _ = incoming.send(bytes);
         Ok(())
@@ -56,7 +56,7 @@ impl RelayedConnection {
     /// Returns credit of this cost, because the other end has taken data.
     pub(super) fn give_back(&self, cost: u32) -> Result<(), &'static str> {
         let is_fine = self.credit.give_back(cost as usize);
-        is_fine.then_some(()).ok_or("more was taken of a connection than was sent")
+        is_fine.then_some(()).ok_or("more data is acknowledged than was sent")
     }
 
     /// Records that the other end has ended its direction.

@@ -102,7 +102,7 @@ impl RelayEnd {
         let number = frame.connection;
         match (frame.message, self.connections.get(number)) {
             (RelayMessage::Open, None) => self.opened_there(number),
-            (RelayMessage::Open, Some(_)) => Err("a connection is opened twice"),
+            (RelayMessage::Open, Some(_)) => Err("a relayed connection is opened twice"),
             // The connection has ended here, and frames for it were still on their way.
             (_, None) => Ok(()),
             (RelayMessage::Data(bytes), Some(connection)) => connection.take(bytes),

@@ -40,7 +40,9 @@ impl CopyTuneArgs {
     /// Returns an error if settings are requested although the data takes no path.
     pub(super) fn check(&self, places: &CopyPlaces) -> Result<(), String> {
         match self.tune && places.from == places.to {
-            true => Err("--tune: both ends are one host, and the data take no link: leave it out".to_owned()),
+            true => {
+                Err("--tune: both ends are one host, and no link carries the data: leave it out".to_owned())
+            }
             false => Ok(()),
         }
     }
