@@ -311,7 +311,7 @@ fn a_host_asks_for_no_more_than_it_may() {
 }
 
 #[test]
-fn a_given_path_is_run_whatever_it_is() {
+fn a_given_path_is_run_without_a_check() {
     let far = FarHost::new();
     let host =
         SshHost::new("far").unwrap().with_questions(false).with_remote_path("~/not here/landspeed").unwrap();

@@ -186,7 +186,7 @@ fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_run_had_started_is_gone() {
+fn processes_of_a_killed_run_are_gone() {
     needs_root!();
     // `make kills` runs more of these.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);

@@ -183,7 +183,7 @@ fn a_part_whose_runs_do_not_count_fails() {
 }
 
 #[test]
-fn what_makes_no_study_is_refused_before_anything_is_made() {
+fn an_impossible_study_is_refused_before_any_run() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none.jsonl").display().to_string();
     for (args, words) in [

@@ -202,7 +202,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_named_with_its_exit_status() {
+fn entries_that_cannot_be_copied_are_named_and_set_the_exit_status() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -379,7 +379,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
 }
 
 #[test]
-fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
+fn files_of_an_interrupted_copy_are_listed_and_removed() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -204,7 +204,7 @@ fn each_mistake_is_reported_in_a_line() {
 }
 
 #[test]
-fn without_root_it_says_what_it_lacks() {
+fn without_root_it_names_what_it_lacks() {
     needs_root!();
     let place = support::for_anybody();
     let mut command = Command::new("setpriv");

@@ -217,7 +217,7 @@ fn a_budget_without_an_answer_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
+fn measure_prints_each_interval_and_on_ctrl_c_the_goodput_so_far() {
     needs_root!();
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(LANDSPEED);

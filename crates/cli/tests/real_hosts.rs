@@ -276,7 +276,7 @@ fn an_agent_copies_as_root_only_where_that_was_asked_for() {
 }
 
 #[test]
-fn a_hand_started_agent_serves_who_has_its_line() {
+fn a_hand_started_agent_serves_the_holder_of_its_line() {
     needs_root!();
     let hosts = TestHosts::new();
     let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &[]);

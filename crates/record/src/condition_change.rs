@@ -35,7 +35,7 @@ mod tests {
     use crate::Line;
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let change = ConditionChange {
             side: Side::B,
             knob: "congestion-control".to_owned(),

@@ -166,7 +166,7 @@ mod tests {
     use crate::Line;
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let arm = CopyArm { flows: 8, control: None, direct: true, transport: Some("udt".to_owned()) };
         let counted = CopyCount { taken_bytes: Bytes(7), is_clean: true, ..CopyCount::default() };
         let turn = CopyTurn { arm: arm.clone(), candidate: 2, counted, ..CopyTurn::default() };

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let stages = CopyStages::from(&times());
         let name_hex = PathBytes(b"a\n\xff\x1b".to_vec());
         let plan = CopyPlan { sources_hex: vec![name_hex.clone()], flows: 4, ..CopyPlan::default() };

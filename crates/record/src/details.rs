@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_read_back_and_what_is_unknown_is_kept() {
+    fn details_are_read_back_and_unknown_ones_are_kept() {
         let mut seen = details(r#"{"hologram":{"x":[1,null,"y"]},"rate":1e9}"#);
         seen.put(Copies { all: 3, mapped: u64::MAX });
         seen.get_mut::<Copies>().all += 1;

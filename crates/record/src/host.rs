@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_is_what_the_host_is() {
+    fn the_mark_is_the_kind_of_host() {
         let mark = |caveat: &str| {
             let facts = HostFacts { caveat: caveat.into(), ..HostFacts::default() };
             facts.caveat_mark().map(str::to_owned)

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_tells_nothing_beside_one_that_does_is_named() {
+    fn a_host_that_reports_nothing_beside_one_that_does_is_named() {
         let one = host(&[("mtu", &[("mtu", "1500")])]);
         assert_eq!(texts(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
         let silent = HostFacts { hostname: "a".into(), ..HostFacts::default() };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_for_all_figures_comes_first_and_once() {
+    fn caveats_on_all_figures_come_first_and_once() {
         let facts = host(&[("mtu", &[("mtu", "1500")])]);
         let facts = HostFacts { caveat: "speeds do not hold\u{1b}".into(), ..facts };
         let lines = texts(&facts, &facts, &[]);

@@ -371,7 +371,7 @@ mod tests {
 
     /// If two sessions claim a port at the same time, only one gets it.
     #[test]
-    fn a_claimed_port_is_reserved_by_who_claims_it() {
+    fn a_claimed_port_can_be_reserved_only_by_its_claimant() {
         let all = ["tls", "udp", "udt"].map(|name| transport(name).expect("registered"));
         let claims = |at| Some((claim(at, SocketType::STREAM).ok()?, claim_data(&all, at)?));
         let mut numbers = (0..1_000).map(|n| SocketAddr::new(HERE, 19_000 + 8 * n));

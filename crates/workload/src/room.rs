@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_may_open_is_compared_with_what_flows_take() {
+    fn the_limit_of_open_files_is_compared_with_the_need_of_flows() {
         assert!(fits(256, 40, 1024).is_ok() && fits(256, 40, u64::MAX).is_ok());
         let line = fits(256, 40, 256).expect_err("too few").to_string();
         assert_eq!(

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_too_old_for_what_came_after_it() {
+    fn a_kernel_is_too_old_for_later_parts() {
         let said = |release: &str| too_old(release).map(|finding| finding.what).unwrap_or_default();
         let old = said("5.10.0-36-amd64");
         for part in ["path local (Linux 5.14)", "path mptcp (Linux 5.16)", "rto-min-us (Linux 6.11)"] {

@@ -4,7 +4,7 @@ use super::record::shown;
 use super::*;
 
 #[test]
-fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
+fn changes_during_a_copy_are_in_every_form_of_its_report() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -27,7 +27,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_ignored_is_neither_copied_nor_deleted() {
+fn ignored_entries_are_neither_copied_nor_deleted() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -61,7 +61,7 @@ fn what_is_ignored_is_neither_copied_nor_deleted() {
 }
 
 #[test]
-fn what_only_the_target_has_is_listed_counted_and_deleted() {
+fn extra_entries_of_the_target_are_listed_counted_and_deleted() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

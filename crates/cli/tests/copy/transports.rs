@@ -73,7 +73,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
 }
 
 #[test]
-fn what_a_flow_cannot_have_is_refused_with_what_serves() {
+fn a_setting_that_a_flow_cannot_have_is_refused_with_an_alternative() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_without_tcp_info_has_no_window_and_all_else() {
+    fn a_flow_without_tcp_info_lacks_only_its_window() {
         let at = |ms: u64| FlowProgressSample { at_ns: Nanos::millis(ms), ..FlowProgressSample::default() };
         let received =
             [100, 200].map(|ms| FlowProgressSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });

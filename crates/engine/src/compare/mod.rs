@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_study_goes_on_where_it_stopped() {
+    fn an_interrupted_study_continues_where_it_stopped() {
         let mut study = study();
         study.engine = StudyEngine::Simulator;
         let head = RecordKind::STUDY.header("landspeed compare", "");

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_names_only_who_is_really_ahead() {
+    fn the_headline_names_only_protocols_that_are_proven_ahead() {
         let ranking = |groups: &[&[&str]]| Ranking {
             by: "throughput".into(),
             groups: groups.iter().map(|g| g.iter().map(|p| (*p).to_owned()).collect()).collect(),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_comes_with_its_ratio_and_what_was_not_tried_with_its_reason() {
+    fn a_kept_setting_has_its_ratio_and_an_untried_one_its_reason() {
         let kept = decided(CopyTrialResult::Kept, Some(1.5), "");
         let missing = decided(CopyTrialResult::NotTried, None, "4 of 8 flows were open");
         let choice = CopyChoice { kept: Some(kept.to.clone()), ..CopyChoice::default() };

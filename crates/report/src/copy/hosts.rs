@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_says_what_it_has_set_at_which_end_and_what_is_not_restored() {
+    fn a_copy_reports_the_settings_of_each_end_and_those_not_restored() {
         let one = |name: &str| Settings::from([(name.to_owned(), "on".to_owned())]);
         let tuned = CopyHostSettings {
             record: "tune-1\u{1b}".to_owned(),

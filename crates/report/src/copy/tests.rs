@@ -107,7 +107,7 @@ fn document(end: bool) -> Document {
 }
 
 #[test]
-fn a_report_says_what_held_the_copy_and_what_is_not_there() {
+fn a_report_names_the_limit_of_the_copy_and_the_missing_entries() {
     let text = document(true).text(OutputCapabilities::plain(100), DetailLevel::Brief);
     for found in [
         "held by: target's disk, 100 % of the time",

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_held_comes_first_and_what_would_hold_next() {
+    fn the_limit_comes_first_and_then_the_next_one() {
         let disk = (CopyHold::TargetDisk, None, 0.914);
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.4);
         let first = "held by: target's disk, 91 % of the time; then source's processor (hashing)";
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_shown_by_its_test_or_contradicted() {
+    fn the_named_limit_is_confirmed_or_contradicted_by_its_test() {
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.9);
         let tested = |hold, answer, ratio: f64| {
             let ratio = Some(Estimate { ratio, low: ratio - 0.01, high: ratio + 0.01 });

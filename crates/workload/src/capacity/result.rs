@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_reach_is_no_capacity() {
+    fn a_load_that_hosts_limit_is_no_capacity() {
         let path = figures(PATH);
         assert_eq!(path[..4], [LIMITED_BY, "capacity", "in IP packets", "not carried"]);
         assert!(!path.iter().any(|name| name == "hosts reached"));

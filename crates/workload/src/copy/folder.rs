@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_goes_with_its_trial_and_the_next_one_sweeps_what_was_left() {
+    fn a_folder_is_removed_with_its_trial_and_leftovers_by_the_next_one() {
         let all = tempfile::tempdir().expect("a folder");
         let base = all.path().join("own");
         let folder = TrialFolder::below(&base).expect("a folder");

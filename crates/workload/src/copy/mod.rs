@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_cannot_do_is_refused() {
+    fn an_impossible_copy_is_refused() {
         let refused = |set: &[(&str, &str)], flow: &[(&str, &str)], warm_up_ns| {
             let set = set.iter().fold(Workload::new("copy"), |all, (name, value)| all.with(name, value));
             let flow = flow.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

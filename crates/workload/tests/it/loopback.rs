@@ -86,7 +86,7 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
 }
 
 #[test]
-fn what_cannot_be_mapped_is_copied() {
+fn data_that_cannot_be_mapped_is_copied() {
     let mut spec = spec(stream::spec(SHORT));
     set(&mut spec, &[("zerocopy-receive", "on")]);
     let (_, server) = outcomes(&spec, V4);

@@ -84,7 +84,7 @@ fn unknown_messages_are_refused() {
 }
 
 #[test]
-fn the_wire_form_of_a_request_is_what_it_was() {
+fn the_wire_form_of_a_request_has_not_changed() {
     let json = r#"{"ask":{"id":7,"request":{"request":"close","port":9}}}"#;
     let (messages, _) = read_all::<MessageToAgent>(&framed(json));
     assert_eq!(serde_json::to_string(&messages[0]).unwrap(), json);

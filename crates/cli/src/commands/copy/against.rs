@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rivals_cannot_do_is_refused() {
+    fn comparisons_that_other_programs_cannot_make_are_refused() {
         for more in [
             "--delete",
             "--checksum",

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_named_is_not_changed() {
+    fn options_that_the_user_chose_are_not_changed() {
         let auto = ChooseArgs { choose: Choose::Auto };
         let none = BTreeMap::new;
         let choosing = |plan: &CopyPlan| {

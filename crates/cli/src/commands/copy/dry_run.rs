@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_is_what_a_copy_does() {
+    fn an_action_follows_from_the_differences() {
         for (kind, differs, expected) in [
             (CopyEntryKind::File, &[Missing][..], DryRunAction::Make),
             (CopyEntryKind::Folder, &[Missing], DryRunAction::Make),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_deleted_is_counted_and_named() {
+    fn entries_to_delete_are_counted_and_named() {
         for (most, answer, status) in [
             (None, "would delete 2 entries that only the target has", Exit::Done),
             (

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_restored_decides_the_exit_status_and_what_another_program_changed_comes_last() {
+    fn unrestored_settings_decide_the_exit_status_and_changes_of_other_programs_come_last() {
         let ends = |restored: Option<RestoreOutcome>, failed| {
             let outcome = CopyOutcome { failed, ..CopyOutcome::default() };
             let report = CopyReport { outcome, restored, ..CopyReport::default() };

@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_status_tells_what_is_left_what_is_void_and_what_is_not_proven() {
+    fn the_exit_status_shows_left_settings_void_runs_and_unproven_gains() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
         let record = landspeed_record::read(&path).unwrap();
         let proven = landspeed_analysis::summary(&record, "").unwrap();

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_has_what_fits() {
+    fn a_sample_has_files_that_fit_its_size() {
         let files: Vec<(u64, Vec<u8>)> =
             (0..100_u8).map(|n| (10, vec![n])).chain([(5_000, vec![200])]).collect();
         let (names, bytes) = sampled(files.clone(), Bytes(255));
