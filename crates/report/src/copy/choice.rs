@@ -15,7 +15,7 @@ pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<Stri
 fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
     match &choice.kept {
         Some(arm) if choice.is_remembered => {
-            Some(format!("used what an earlier copy over this path has kept: {}", arm_words(arm)))
+            Some(format!("used the setting of an earlier copy over this path: {}", arm_words(arm)))
         }
         // A ratio that must be large to be proven probably overestimates the gain, because chance selects such ratios.
         Some(arm) => Some(format!(
@@ -140,6 +140,6 @@ mod tests {
         assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit-rate sets the rate"]);
         let kept = Some(CopyArm { flows: 1, ..CopyArm::default() });
         let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
-        assert_eq!(choice_lines(&used, &[]), ["used what an earlier copy over this path has kept: 1 flow"]);
+        assert_eq!(choice_lines(&used, &[]), ["used the setting of an earlier copy over this path: 1 flow"]);
     }
 }
