@@ -335,8 +335,8 @@ fn a_design_on_two_occasions_is_pooled() {
     );
 }
 
-/// Tests that a file whose only question is finer than any machine can answer is refused before a record is begun, and is
-/// measured where the user says so.
+/// Tests that a file whose only question is too fine for any machine is refused before a record is begun, and is
+/// measured if the user says so.
 #[test]
 fn a_question_that_this_machine_cannot_answer_is_refused() {
     needs_root!();
@@ -374,7 +374,8 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
     assert!(shown.contains("the flows used reno"), "{shown}");
 }
 
-/// Tests that a series goes on from the records of its earlier occasions, and that records of another design are refused.
+/// Tests that a series continues from the records of its earlier occasions, and that records of another design are
+/// refused.
 #[test]
 fn a_series_goes_on_with_earlier_records() {
     needs_root!();
@@ -399,7 +400,7 @@ fn a_series_goes_on_with_earlier_records() {
     assert!(err.contains("do not vary the same values"), "{err}");
 }
 
-/// Tests that a grid of the command line is measured on occasions, as that of a file is.
+/// Tests that a grid of the command line can have occasions, like that of a file.
 #[test]
 fn a_grid_of_the_command_line_has_occasions() {
     let place = TestHome::new();
@@ -415,14 +416,14 @@ fn a_grid_of_the_command_line_has_occasions() {
     assert_eq!((found.occasions.len(), found.figures[0].cells[0].ratios.len()), (2, 2), "{err}");
 }
 
-/// Returns the congestion controls that this machine allows to every namespace.
+/// Returns the congestion controls that this machine permits to every namespace.
 fn allowed_controls() -> String {
     let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
     std::fs::read_to_string(path).expect("a Linux kernel").trim().to_owned()
 }
 
-/// Tests that a lab can have any loaded congestion control as its default. The machine's list is as before at the end of the
-/// run, and after a kill of everything that can be killed at once.
+/// Tests that a lab can have any loaded congestion control as its default. The machine's list is restored at the end of
+/// the run, and after a kill of everything that can be killed at once.
 #[test]
 fn a_lab_may_use_any_control_and_the_list_is_restored() {
     needs_root!();

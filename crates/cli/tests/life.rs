@@ -75,7 +75,7 @@ impl Drop for NamespacePair {
 }
 
 const QUESTION: &str = "Continue? [y/N] ";
-/// Time limit of what takes no time by itself. The runs that it ends would take minutes.
+/// Time limit of commands that need no time of their own. The runs that it ends would take minutes.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a copy keeps of entries beside their content, and what it says of what it cannot keep.
+//! The attributes that a copy keeps, and its report on those that it cannot keep.
 
 use rustix::fs::XattrFlags;
 
@@ -6,7 +6,7 @@ use super::refusals::script;
 use super::*;
 use crate::support::skip;
 
-/// Gives a file an extended attribute. Returns false where the file system has none.
+/// Sets an extended attribute of a file. Returns false if the file system has none.
 fn set(path: &Path, name: &str) -> bool {
     rustix::fs::setxattr(path, name, b"value", XattrFlags::empty()).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What is printed where a copy cannot be made: one line, with the place and the remedy.
+//! Messages of copies that cannot be made: one line with the path and the remedy.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn a_path_that_a_user_may_not_read_or_write_is_named() {
     assert_eq!(fs::read_dir(hosts.file("others")).unwrap().count(), 0, "nothing half done");
 }
 
-/// By the limit, the file system would be full half a minute later.
+/// At the limited rate, the file system would be full only half a minute later.
 #[test]
 fn a_file_that_does_not_fit_is_reported_before_the_target_is_full() {
     needs_root!();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The transports of a copy, and what carries their streams encrypted.
+/// The transports of a copy, and the transports that carry their streams encrypted.
 const CARRIED: [(&str, &str); 5] =
     [("tcp", "tls"), ("mptcp", "tls-mptcp"), ("udt", "tls-udt"), ("unix", "tls-unix"), ("quic", "quic")];
 
@@ -30,7 +30,7 @@ fn every_transport_carries_the_same_encrypted() {
     }
 }
 
-/// Checks that one line of each end says which receive buffer its sockets have.
+/// Checks that each end has one line with the receive buffer of its sockets.
 fn is_named_of_each_end(document: &Value) {
     let lines = document["not_as_asked"].as_array().expect("a list");
     let of_b = lines.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
@@ -45,7 +45,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let at = |name: &str| hosts.file(name).display().to_string();
     tree(&hosts.file("src"));
     let (from, to) = (at("src/"), format!("{B}:{}", at("to")));
-    // No kernel lets a socket have as much, unless net.core.rmem_max was raised to it.
+    // No kernel permits such a large buffer, unless net.core.rmem_max was raised.
     let asked =
         ["--set", "socket-congestion=reno,rcvbuf=1073741823", "--set", "tls-cipher=chacha20-poly1305"];
     let done = document(&hosts, &[&asked[..], &[from.as_str(), &to]].concat());
@@ -55,7 +55,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     is_named_of_each_end(&done);
     assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     is_same(&hosts.file("src"), &hosts.file("to"));
-    // What compares, or is tried, goes over the same flows and tells the same of them.
+    // Comparisons and dry runs use the same flows, and report the same settings of them.
     for check in ["--verify", "--dry-run"] {
         let all = [&asked[..], &[check, from.as_str(), &to]].concat();
         let found = ended(&hosts, &all, &format!("copy-{}", check.trim_start_matches('-')), 0);

@@ -115,7 +115,7 @@ fn a_server_that_speaks_first_is_heard_whole_where_supervisors_are_late() {
     eprintln!("server first: {}", counts(&err));
 }
 
-/// Returns true once a line that begins with "came" is there; false if none comes.
+/// Returns true once a line that begins with "came" arrives; false if none arrives.
 fn comes(lines: &Receiver<String>) -> bool {
     let until = Instant::now() + LIMIT;
     let mut lines =
@@ -123,8 +123,8 @@ fn comes(lines: &Receiver<String>) -> bool {
     lines.any(|line| line.starts_with("came "))
 }
 
-/// The bystander makes connections while the supervisor of another client is stopped. How long each takes is not asked, because
-/// a busy machine delays some.
+/// The bystander makes connections while the supervisor of another client is stopped. The duration of each connection
+/// is not checked, because a busy machine delays some.
 #[test]
 fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     if !carries() {

@@ -81,7 +81,7 @@ pub(crate) struct FakeHost {
     fault: Option<(usize, HostFault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
-    /// True once its conditions were asked for. Its link then has another speed.
+    /// True once its conditions were requested. Its link then has another speed.
     renegotiated: AtomicBool,
     socket: UnixStream,
 }

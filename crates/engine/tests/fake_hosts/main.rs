@@ -24,9 +24,9 @@ const EVERY: usize = 16;
 const LATER: usize = 6;
 /// Time limit of a command, longer than any of them takes.
 const WATCHDOG: Duration = Duration::from_secs(180);
-/// Time limit of what is over at once, less than the 30 s for which the controller awaits an answer.
+/// Time limit of a command that ends immediately; less than the 30 s for which the controller awaits an answer.
 const SOON: Duration = Duration::from_secs(25);
-/// How many seconds a whole run has, run by run, until it has time for its answers.
+/// Duration of a whole run in seconds, run by run, until one has time for its answers.
 const BUDGETS: [u64; 3] = [20, 40, 80];
 /// Number of cases that run at the same time. Nearly all of them wait.
 const AT_ONCE: usize = 24;
@@ -173,8 +173,8 @@ fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
     assert!(failed.is_empty(), "{} of {} cases fail", failed.len(), cases.len());
 }
 
-/// A path for a copy is joined without knobs. Each address that is tried has a data port and a ping-pong, and a copy takes that
-/// for the measurement.
+/// A path for a copy is joined without knobs. Each address that is tried has a data port and a ping-pong, which a copy
+/// uses as the measurement.
 #[test]
 fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     for is_for_copy in [true, false] {
@@ -189,7 +189,7 @@ fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     }
 }
 
-/// Checks that everything is put back, whichever request of a command fails.
+/// Checks that everything is restored, whichever request of a command fails.
 fn is_put_back(command: TestedCommand) {
     let troubles = troubles(command);
     let began = Instant::now();
@@ -197,7 +197,7 @@ fn is_put_back(command: TestedCommand) {
     println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
 }
 
-/// Its name makes it begin first: it takes longest.
+/// The name makes this test begin first, because it takes longest.
 #[test]
 fn a_tuning_run_is_restored_whatever_fails() {
     is_put_back(TestedCommand::Tune);
@@ -335,8 +335,8 @@ struct FanOutcome {
     lost: Vec<String>,
 }
 
-/// Runs three clients of one hub. `fault` is the number of the request of the second client that fails, and how, if one
-/// does.
+/// Runs three clients of one hub. `fault` is the number of the second client's request that fails, and the kind of
+/// failure, if any.
 fn fan(fault: Option<(usize, HostFault)>) -> FanOutcome {
     let wire = Arc::new(FakeWire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);
