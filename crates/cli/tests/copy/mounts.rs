@@ -26,7 +26,7 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
     let (into_itself, deletes, below) = (
         "the target is this folder or lies in it",
         "--delete would delete this folder",
-        "a mount below it or below the target",
+        "a mount leads from it into the target or the reverse",
     );
     let namespace = format!("netns:{}", hosts.ns("a"));
     let [src, dst, mount, new] = ["src/", "dst", "mount", "mount/new/deeper"].map(at);

@@ -199,7 +199,7 @@ fn is_put_back(command: TestedCommand) {
 
 /// The name makes this test begin first, because it takes longest.
 #[test]
-fn a_tuning_run_is_restored_whatever_fails() {
+fn a_broken_tuning_run_restores_everything_whatever_fails() {
     is_put_back(TestedCommand::Tune);
 }
 
