@@ -215,7 +215,7 @@ pub struct CopyRelayTimes {
     pub source_processor_ns: Nanos,
     /// Processor time of the thread that sends to the target's session.
     pub target_processor_ns: Nanos,
-    /// Time that frames waited until the target's session took them.
+    /// Time of the writes to the target's session, which wait while it takes no more.
     pub handing_ns: Nanos,
 }
 
@@ -312,8 +312,8 @@ pub struct CopyHolder {
 pub struct CopyHeld {
     /// The parts, largest share first; empty if the copy was too short to judge.
     pub by: Vec<CopyHolder>,
-    /// Largest possible ratio of the copy's rate without the first part to its rate now, because the other stages need
-    /// their time; null if no part limited the copy.
+    /// Upper bound of the ratio of the copy's rate without the first part to its measured rate: the other stages still
+    /// need their time; null if no part limited the copy.
     pub gain_at_most: Option<f64>,
 }
 

@@ -16,8 +16,8 @@ pub(crate) struct RelayMeter {
 }
 
 impl RelayMeter {
-    /// Records that the session's thread has taken a frame that was queued at `begun`. The thread itself must call
-    /// this.
+    /// Records that the session's thread has written a frame that it began to write at `begun`. The thread itself must
+    /// call this.
     pub(crate) fn handed(&self, begun: Instant) {
         let used = used_by_thread().0;
         let before = self.read.swap(used, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl RelayMeter {
 pub struct RelaySpent {
     /// Processor time of the thread.
     pub processor: Nanos,
-    /// Time that frames waited until the thread took them.
+    /// Time of the thread's writes, which wait while the agent reads no faster.
     pub handing: Nanos,
 }
 
