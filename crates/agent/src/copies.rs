@@ -103,8 +103,7 @@ impl Copies {
         Reply::Done {}
     }
 
-    /// Applies a setting, waits for the first of these times, and then counts for the second time what the target
-    /// receives.
+    /// Applies a setting, waits for the time `settle`, and then counts what the target receives in the time `count`.
     pub(crate) fn turn(
         &self,
         arm: &CopyArm,

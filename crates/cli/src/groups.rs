@@ -228,7 +228,7 @@ pub(crate) struct FormArgs {
 pub(crate) struct MetricsArgs {
     /// Write the figures in OpenMetrics' format, for Prometheus
     ///
-    /// The file is replaced as a whole. Its name should end with .prom in the textfile folder of node_exporter.
+    /// The file is replaced as a whole. For node_exporter, name a file in its textfile folder that ends with .prom.
     #[arg(long, value_name = "FILE", value_parser = replaceable, hide_short_help = true, help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
 }

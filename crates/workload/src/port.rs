@@ -197,7 +197,7 @@ fn claim(at: SocketAddr, kind: SocketType) -> rustix::io::Result<OwnedFd> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &at)?;
-    // A socket with SO_REUSEPORT before the bind would share the port of another session.
+    // A socket that has one of these options before the bind would share the port of another session.
     if kind == SocketType::STREAM {
         sockopt::set_socket_reuseaddr(&socket, true)?;
     } else {

@@ -31,7 +31,7 @@ fn every_transport_carries_the_same_encrypted() {
 }
 
 /// Checks that each end has one line with the receive buffer of its sockets.
-fn is_named_of_each_end(document: &Value) {
+fn each_end_names_its_buffer(document: &Value) {
     let lines = document["not_as_asked"].as_array().expect("a list");
     let of_b = lines.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
     let is_named = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
@@ -52,7 +52,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let flow = &done["flow"];
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
-    is_named_of_each_end(&done);
+    each_end_names_its_buffer(&done);
     assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     is_same(&hosts.file("src"), &hosts.file("to"));
     // Comparisons and dry runs use the same flows, and report the same settings of them.
@@ -60,7 +60,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
         let all = [&asked[..], &[check, from.as_str(), &to]].concat();
         let found = ended(&hosts, &all, &format!("copy-{}", check.trim_start_matches('-')), 0);
         assert_eq!((&found["flow"], &found["flows"]), (&done["flow"], &done["flows"]), "{found}");
-        is_named_of_each_end(&found);
+        each_end_names_its_buffer(&found);
     }
     for check in [&["--verify"][..], &["--dry-run"], &[]] {
         let all = [&asked[..], check, &["--flows", "3", from.as_str(), &to]].concat();

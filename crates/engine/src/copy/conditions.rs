@@ -42,7 +42,7 @@ enum Stage {
     /// A pending request, and the previous reading.
     Asked(Question, Option<Reading>),
     Read(Reading),
-    /// The host is not asked. The record gets the host without its conditions.
+    /// The host was not asked, or could not be. The record gets the host without its conditions.
     Untold,
     Over,
 }

@@ -82,7 +82,7 @@ mod tests {
         Some(HostFacts { conditions, ..HostFacts::default() })
     }
 
-    fn lines_of(source: Option<HostFacts>, target: Option<HostFacts>, used: &[&str]) -> Vec<String> {
+    fn texts(source: Option<HostFacts>, target: Option<HostFacts>, used: &[&str]) -> Vec<String> {
         let controls = used.iter().map(|name| (*name).to_owned()).collect();
         let ends = CopyConditions { source_facts: source, target_facts: target, ..CopyConditions::default() };
         condition_lines(&CopyConditions { controls, ..ends })
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn both_ends_tell_their_settings_and_the_sockets_their_control() {
-        let lines = lines_of(host(Some("9000")), host(Some("1500\u{1b}")), &["bbr", "cubic"]);
+        let lines = texts(host(Some("9000")), host(Some("1500\u{1b}")), &["bbr", "cubic"]);
         assert!(lines[0].starts_with("conditions found on source: MTU 9000; not reported: "), "{lines:?}");
         assert!(lines[0].ends_with("; the flows used bbr, cubic"), "{lines:?}");
         assert!(
             lines[1].starts_with("conditions found on target: MTU 1500\\u{1b}; not reported: "),
             "{lines:?}"
         );
-        let alike = lines_of(host(Some("1500")), host(Some("1500")), &["bbr"]);
+        let alike = texts(host(Some("1500")), host(Some("1500")), &["bbr"]);
         assert!(alike.len() == 1 && alike[0].starts_with("conditions found on both hosts: "), "{alike:?}");
     }
 
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn unreported_conditions_are_noted_and_an_older_record_has_its_sockets_controls() {
-        assert_eq!(lines_of(host(None), host(None), &[]), ["conditions found: not reported"]);
-        assert_eq!(lines_of(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
-        assert!(lines_of(None, None, &[]).is_empty());
+        assert_eq!(texts(host(None), host(None), &[]), ["conditions found: not reported"]);
+        assert_eq!(texts(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
+        assert!(texts(None, None, &[]).is_empty());
     }
 }

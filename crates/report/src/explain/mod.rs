@@ -85,9 +85,10 @@ fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
         let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
         Some(format!("{function} {} ({})", words::percent(share), host.name))
     };
-    let text: Vec<String> = hosts.iter().filter_map(hottest).collect();
-    let text = (!text.is_empty()).then(|| ReportBlock::aside(format!("hottest: {}", text.join(", "))));
-    ReportBlock::only(Visibility::OnTerminal, text)
+    let functions: Vec<String> = hosts.iter().filter_map(hottest).collect();
+    let line =
+        (!functions.is_empty()).then(|| ReportBlock::aside(format!("hottest: {}", functions.join(", "))));
+    ReportBlock::only(Visibility::OnTerminal, line)
 }
 
 /// Returns the group with the share of kernel samples that rules classify, and the symbols of the other samples.

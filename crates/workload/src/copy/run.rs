@@ -142,7 +142,7 @@ impl CopyEnd<'_> {
     }
 }
 
-/// Runs the trial with its worker. The trial fails if it lasts longer than until `until`.
+/// Runs the trial with its worker. The trial fails if it is not over at `until`.
 pub(super) fn timed(
     mut trial: TrialCoordinator<'_, '_>,
     role: Role,

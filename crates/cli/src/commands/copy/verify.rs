@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::failure::because;
 use crate::output::FORMAT;
 
-/// The source from which a verification reads the target's files.
+/// The storage from which a verification reads the target's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerifiedFrom {
     /// From memory if the system holds them there, otherwise from the disk

@@ -30,7 +30,7 @@ pub(crate) struct GridArgs {
     /// Measure every combination this many times [default: 8]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: Option<u32>,
-    /// Continue until the interval of every ratio is at most this wide to either side, such as 3%
+    /// Continue until the interval of every ratio reaches at most this far to either side, such as 3%
     #[arg(long, value_name = "PERCENT", hide_short_help = true, value_parser = share)]
     pub(crate) precision: Option<f64>,
     /// Begin no block that would end after this time
