@@ -211,7 +211,7 @@ pub(crate) struct CopyDocument {
     asked_flow: Option<String>,
     /// What `--manifest` wrote; null without the option.
     manifest: Option<ManifestCounts>,
-    /// Number of sources that give only their entries to the target's folder. They are part of every copy.
+    /// Number of sources that give only their entries to the target's folder. Each counts this folder as unchanged.
     #[serde(skip)]
     into_folder: u64,
     /// True if the copy ends when the remaining data exceeds the target's free space.
