@@ -325,8 +325,8 @@ questions: build
 KILLS ?= 200
 kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) LANDSPEED_TOTAL_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture
-	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test app -- what_a_killed_run
-	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test path -- whoever_is_killed
+	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test app -- processes_of_a_killed_run
+	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test path -- any_process_may_be_killed
 
 # Bursts of 200 connections over `path local` while landspeed is up to half a second late at any of its steps, and 10,000 connections in a row
 # with 200 ports (half an hour). Not a release build: that has nothing that makes it late.

@@ -5,7 +5,8 @@
 //! one unloads it, flows that use it keep it until they close, but new flows cannot choose it any more. Therefore a
 //! controller requests its controls again before each run.
 //!
-//! Where the kernel cannot load a control of landspeed's, Linux's own of the same name serves, and a note says so.
+//! If the kernel cannot load one of landspeed's controls, Linux's own control of the same name replaces it, and a note
+//! reports this.
 
 use landspeed_congestion::{self as congestion, LinuxControl, LoadState, LoadedControl};
 use parking_lot::Mutex;
@@ -18,7 +19,7 @@ pub(crate) struct LoadedControls(Mutex<Vec<LoadedControl>>);
 pub(crate) struct ReadyControls {
     /// The kernel's names.
     pub(crate) names: Vec<String>,
-    /// What a reader of the results must know of them.
+    /// Notes on the controls for a reader of the results.
     pub(crate) notes: Vec<String>,
 }
 
@@ -31,8 +32,8 @@ struct ReadyControl {
 }
 
 impl LoadedControls {
-    /// Makes sure that flows can choose each of `names`. If one fails, the controls of landspeed's that this call has
-    /// loaded are unloaded.
+    /// Makes sure that flows can choose each of `names`. If one control fails, unloads landspeed's controls that this
+    /// call has loaded.
     pub(crate) fn make_ready(
         &self,
         names: &[String],
@@ -71,7 +72,7 @@ fn one(name: &str, may_load: &Result<(), String>) -> Result<ReadyControl, String
     }
 }
 
-/// Makes sure that flows can choose a control of Linux's own, which may take the load of a module.
+/// Makes sure that flows can choose one of Linux's own controls. This may load a kernel module.
 fn linuxs_own(control: &LinuxControl, may_load: &Result<(), String>) -> Result<ReadyControl, String> {
     if let Some(module) = control.module {
         may_load.as_ref().map_err(|why| not_loaded(module, why))?;

@@ -3,9 +3,9 @@
 //! | module | content |
 //! |---|---|
 //! | `flows` | how this end gets the flows |
-//! | `look` | what is at the paths that a user names |
-//! | `named` | the names of those that alone are copied |
-//! | `place` | where a folder is, behind mounts |
+//! | `look` | what exists at the paths that a user names |
+//! | `named` | the names of the entries to copy, if only some are copied |
+//! | `place` | the location of a folder, independent of mounts |
 
 mod flows;
 mod look;
@@ -34,26 +34,26 @@ use crate::session::{CopyFlows, CopyRoot, CopyRules, PathUse, Reply};
 
 pub(crate) use self::look::look;
 
-/// The longest turn of a copy with one setting, and the longest time for which it is slowed at once.
+/// The longest turn of a copy with one setting, and the longest time for which the copy is slowed at once.
 const LONGEST_TURN: Nanos = Nanos::secs(60);
 
-/// The copy or the comparison in which this agent takes part, or has taken part last.
+/// The copy or comparison in which this agent takes part, or the last one in which it took part.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<CurrentCopy>, NamedEntries);
 
 #[derive(Default, Clone)]
 struct CurrentCopy {
     progress: Arc<CopyProgress>,
-    /// Its flows; `None` if it is a comparison.
+    /// The flows of the copy; `None` for a comparison.
     flows: Option<CopyFlows>,
-    /// What this host's processors lost since it began; `None` before the first one.
+    /// Processor time that this host has lost since the copy began; `None` before the first copy.
     losses: Option<Arc<ProcessorLosses>>,
-    /// The disks under its files; `None` before the first one.
+    /// The disks under the copy's files; `None` before the first copy.
     disks: Option<Arc<DiskCounters>>,
 }
 
 impl Copies {
-    /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
+    /// Returns the counts of the copy so far and the times of this end. Only the source counts entries.
     pub(crate) fn state(&self) -> Reply {
         let CurrentCopy { progress, losses, disks, .. } = self.0.lock().clone();
         let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
@@ -64,13 +64,13 @@ impl Copies {
         Reply::CopyState { counts, times: Box::new(times), not_as_asked, ciphers, controls }
     }
 
-    /// Returns entries that the comparison found to differ, and that no earlier call has returned.
+    /// Returns the differing entries that the comparison has found since the last call.
     pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
         let progress = self.progress();
         progress.listed()
     }
 
-    /// Returns files of which the copy is proven, and that no earlier call has returned.
+    /// Returns the files whose copies were proven since the last call.
     pub(crate) fn proven(&self) -> Vec<CopyProven> {
         let progress = self.progress();
         progress.proven()
@@ -83,7 +83,7 @@ impl Copies {
         Ok(Reply::Done {})
     }
 
-    /// Opens or accepts flows of another transport beside those of the copy.
+    /// Opens or accepts flows of another transport in addition to the copy's own flows.
     pub(crate) fn add_others(
         &self,
         ports: &DataPorts,
@@ -92,18 +92,18 @@ impl Copies {
     ) -> Result<Reply, String> {
         check_number(count)?;
         let CurrentCopy { progress, flows, .. } = self.0.lock().clone();
-        let own = flows.ok_or("no copy goes on here")?;
+        let own = flows.ok_or("no copy is running here")?;
         progress.add_others(others_of(ports, &own, settings, count)?)?;
         Ok(Reply::Done {})
     }
 
-    /// Replaces flows of another transport by flows of the copy's own.
+    /// Replaces the flows of another transport by flows of the copy's own transport.
     pub(crate) fn leave_others(&self) -> Reply {
         self.progress().leave_others();
         Reply::Done {}
     }
 
-    /// Uses a setting, and counts what the target takes: after the first of these times, for the second one.
+    /// Applies a setting, waits for the time `settle`, and then counts what the target receives in the time `count`.
     pub(crate) fn turn(
         &self,
         arm: &CopyArm,
@@ -136,7 +136,7 @@ impl Copies {
         Arc::clone(&self.0.lock().progress)
     }
 
-    /// Adds names of those that alone the next copy or comparison takes.
+    /// Adds names of entries. The next copy or comparison takes only these entries.
     pub(crate) fn name(&self, names: Vec<PathBytes>, is_first: bool) -> Result<Reply, String> {
         self.1.add(names, is_first).map(|()| Reply::Done {})
     }
@@ -154,8 +154,8 @@ impl Copies {
         Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
-    /// Returns the counts of a copy or a comparison that begins now. The disks under `paths` are observed; a comparison gives
-    /// none.
+    /// Returns the counts of a copy or comparison that begins now. Observes the disks under `paths`; a comparison
+    /// passes no paths.
     fn begin<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a NamedPath>,
@@ -215,7 +215,7 @@ impl Copies {
         Ok(Reply::Done {})
     }
 
-    /// Shows a source what the target has, until it has no more questions.
+    /// Answers a source's questions about the target's entries until the source has no more questions.
     pub(crate) fn show(
         &self,
         ports: &DataPorts,
@@ -231,13 +231,13 @@ impl Copies {
     }
 }
 
-/// Returns the path, as the kernel knows it, to what is there or to the folder above. A path as it was named could lead out of
-/// the folder that this agent may use.
+/// Returns the kernel's path to the named entry or, if that is missing, to the folder above it. The path as the user
+/// named it could lead out of the folder that this agent may use.
 fn real_place(path: &NamedPath) -> Option<PathBuf> {
     path.real().or_else(|| path.split()?.0.real())
 }
 
-/// Removes the incomplete files that copies have left in a folder, or only lists them.
+/// Removes the incomplete files that copies have left in a folder. With `only_list`, only lists them.
 pub(crate) fn clean(folder: &NamedPath, only_list: bool) -> Result<Reply, String> {
     let left = landspeed_mover::clean(folder, only_list).map_err(|e| e.to_string())?;
     Ok(Reply::CopyLeft { left: Box::new(left) })
@@ -254,10 +254,10 @@ pub(crate) fn target(
     Ok(Target { folder, names, is_synced, keeping, rules: rules(asked)? })
 }
 
-/// Returns an error about the first of these lines that is no gitignore rule.
+/// Checks that each of these lines is a gitignore rule.
 ///
 /// # Errors
-/// Returns an error if one is none, in words.
+/// Returns an error that names the first line that is not a rule.
 pub fn check_ignore_rules(lines: &[PathBytes]) -> Result<(), String> {
     ignore_rules(lines).map(drop)
 }

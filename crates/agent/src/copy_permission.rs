@@ -1,4 +1,4 @@
-//! The files that a controller may have this host's agent read and write.
+//! The permission for a controller to have this agent read and write files.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,7 +14,8 @@ use crate::session::PathUse;
 pub enum CopyPermission {
     /// Only what is beneath these folders.
     Beneath(CopyFolders),
-    /// All that this agent's user may read and write: the controller is the user's own session, which could do so anyway.
+    /// All files that this agent's user may read and write. The controller is the user's own session, which has the
+    /// same access anyway.
     Anything,
 }
 
@@ -25,30 +26,31 @@ impl Default for CopyPermission {
     }
 }
 
-/// Folders beneath which files may be copied. They are opened once, so that later requests use these very folders.
+/// Folders beneath which files may be copied. They are opened once, so that a folder that is replaced later is not
+/// used.
 #[derive(Debug, Default)]
 pub struct CopyFolders {
     read: Vec<Confinement>,
     write: Vec<Confinement>,
-    /// Where a path begins that is not absolute.
+    /// The folder in which the agent was started. Relative paths begin here.
     started_in: PathBuf,
 }
 
 impl CopyPermission {
-    /// Allows to read what is beneath some folders, and to write beneath others.
+    /// Permits reading beneath the folders `read`, and writing beneath the folders `write`.
     ///
     /// # Errors
-    /// Returns an error if one cannot be opened.
+    /// Returns an error if a folder cannot be opened.
     pub fn beneath(read: &[PathBuf], write: &[PathBuf]) -> Result<CopyPermission, String> {
         let started_in = std::env::current_dir().unwrap_or_default();
         let (read, write) = (open("--allow-read", read)?, open("--allow-write", write)?);
         Ok(CopyPermission::Beneath(CopyFolders { read, write, started_in }))
     }
 
-    /// Returns a path of a request, opening nothing.
+    /// Returns the path that a request names. Opens nothing.
     ///
     /// # Errors
-    /// Returns an error if nothing there may be used so, with the option that would allow it.
+    /// Returns an error if this use of the path is not permitted. The error names the option that would permit it.
     pub(crate) fn path(&self, path: PathBytes, to: PathUse) -> Result<NamedPath, String> {
         let path = PathBuf::from(OsString::from_vec(path.0));
         match self {
@@ -57,10 +59,10 @@ impl CopyPermission {
         }
     }
 
-    /// Checks that files may be copied here at all.
+    /// Checks that this agent may copy files at all.
     ///
     /// # Errors
-    /// Returns an error if none may.
+    /// Returns an error if no copies are permitted.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             CopyPermission::Beneath(folders) if folders.read.is_empty() && folders.write.is_empty() => Err(
@@ -72,7 +74,7 @@ impl CopyPermission {
         }
     }
 
-    /// Checks that a trial may make files of its own, at places that no option names.
+    /// Checks that a trial may create its own files, in folders that no option names.
     ///
     /// # Errors
     /// Returns an error unless the controller is the user's own session.

@@ -14,14 +14,14 @@ const LIMIT: usize = 64;
 #[derive(Default)]
 pub(crate) struct DataPorts {
     open: Mutex<HashMap<u16, Arc<DataPort>>>,
-    /// The way of flows between hosts that do not reach each other.
+    /// Relays flows between hosts that cannot reach each other.
     pub(crate) relay: Arc<RelayEnd>,
 }
 
 impl DataPorts {
-    /// Opens a data port at `at` and returns its number, which is `within` these two if they are given and `at` has none. The
-    /// port accepts flows of `transports` whose sender proves that it has `key`. If the port is already open, adds the
-    /// transports to it.
+    /// Opens a data port at `at` and returns its number. If `at` has no port number and `within` is given, the number
+    /// is within this range. The port accepts flows of `transports` whose sender proves that it has `key`. If the port
+    /// is already open, adds the transports to it.
     pub(crate) fn open(
         &self,
         at: SocketAddr,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_user_may_change_is_refused() {
+    fn a_folder_that_another_user_may_change_is_refused() {
         let tree = TestTree::new();
         assert_eq!(tree.read(), Ok("own".to_owned()));
         for name in ["top", "top/mid", "top/mid/apps", "top/mid/apps/mine.toml"] {

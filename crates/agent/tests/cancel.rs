@@ -21,7 +21,7 @@ fn is_listening(port: u16) -> bool {
 }
 
 #[test]
-fn a_server_to_which_nobody_comes_gives_up_when_told_and_is_free_for_the_next() {
+fn a_server_without_a_client_gives_up_when_cancelled_and_is_free_for_the_next() {
     let (agent, key) = (Agent::new(false), SessionKey::random());
     let port = listen(&agent, &key);
     let run = |role| {

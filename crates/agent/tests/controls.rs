@@ -94,11 +94,13 @@ fn all_are_ready_or_none_is_loaded() {
 }
 
 #[test]
-fn without_leave_what_is_there_is_ready_and_nothing_is_loaded() {
+fn without_permission_loaded_controls_are_ready_and_no_other_is_loaded() {
     let _one = KERNEL.lock();
     let agent = Agent::new(false);
     assert_eq!(ask(&agent, &["reno"]), Ok(vec!["reno".to_owned()]), "every kernel has it");
-    let Some([one]) = free("without_leave_what_is_there_is_ready_and_nothing_is_loaded") else { return };
+    let Some([one]) = free("without_permission_loaded_controls_are_ready_and_no_other_is_loaded") else {
+        return;
+    };
     let why = ask(&agent, &[one.name]).expect_err("no leave");
     assert!(why.contains(one.kernel_name) && why.contains("--allow-tune"), "{why}");
     assert!(!kernel_has(one.kernel_name));

@@ -1,4 +1,4 @@
-//! Copies of agents that were started by hand: where they may read and write, and that they reach nothing else.
+//! Copies of agents that were started by hand: they read and write only within their folders.
 
 #[path = "common/copies.rs"]
 mod copies;
@@ -18,7 +18,7 @@ use landspeed_record::{CopyArm, CopyCheck, CopyKeeping, PathBytes, Role, Setting
 
 use copies::{bytes, flows, listen, receive, send};
 
-/// A folder to read, one to write and one that no agent may reach, to which links in the others lead.
+/// A folder to read, one to write, and one that no agent may reach. Links in the first two lead to the third.
 struct TestFolders(tempfile::TempDir);
 
 impl TestFolders {
@@ -47,7 +47,7 @@ impl TestFolders {
     }
 }
 
-/// Returns flows to an end that is not there. Paths are opened first.
+/// Returns flows to an end that does not exist. Paths are opened first.
 fn no_flows() -> Box<CopyFlows> {
     flows(Role::Client, (Ipv4Addr::LOCALHOST, 9).into(), &SessionKey::random())
 }
@@ -63,7 +63,7 @@ fn compare(path_hex: PathBytes) -> Request {
     Request::CompareOut { flows: no_flows(), roots, check: CopyCheck::Verify, keeping, rules }
 }
 
-/// Returns why an agent refuses a request, in a line.
+/// Returns the line with which an agent refuses a request.
 fn refusal(agent: &Agent, request: Request) -> String {
     let name = request.name();
     match agent.handle(request) {
@@ -81,7 +81,7 @@ fn files_go_from_a_folder_that_may_be_read_to_one_that_may_be_written() {
         [Role::Client, Role::Server].map(|role| flows(role, (Ipv4Addr::LOCALHOST, port).into(), &key));
     let received = std::thread::scope(|scope| {
         let received = scope.spawn(|| writer.handle(receive(receiving, folders.bytes("write/new"))));
-        // The link does not lead out.
+        // The link stays within the folder.
         let sent = reader.handle(send(sending, folders.bytes("read/link/")));
         assert!(matches!(&sent, Reply::Copied { outcome } if outcome.is_complete()), "{sent:?}");
         received.join().expect("no panic")
@@ -91,7 +91,7 @@ fn files_go_from_a_folder_that_may_be_read_to_one_that_may_be_written() {
 }
 
 #[test]
-fn an_agent_without_leave_copies_nothing_and_names_the_option() {
+fn an_agent_without_permission_copies_nothing_and_names_the_option() {
     let (folders, agent) = (TestFolders::new(), Agent::new(false));
     let any = || folders.bytes("read");
     let (arm, time) = (CopyArm { flows: 1, ..CopyArm::default() }, Nanos(0));
@@ -122,7 +122,7 @@ fn an_agent_without_leave_copies_nothing_and_names_the_option() {
 }
 
 #[test]
-fn leave_to_read_is_none_to_write_and_the_other_way_round() {
+fn permission_to_read_is_none_to_write_and_vice_versa() {
     let (folders, own) = (TestFolders::new(), TestFolders::new());
     let agent = folders.agent();
     for outside in [folders.bytes("write"), folders.bytes("secret"), own.bytes("read")] {
@@ -167,7 +167,7 @@ fn neither_dots_nor_links_lead_out_of_the_folder() {
     assert_eq!(fs::read_dir(folders.at("secret")).unwrap().count(), 1);
 }
 
-/// The folder is the one that was there when the agent was started.
+/// The agent uses the folder that existed when it was started.
 #[test]
 fn a_folder_that_is_swapped_for_a_link_opens_nothing_else() {
     let folders = TestFolders::new();

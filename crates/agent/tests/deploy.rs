@@ -190,7 +190,7 @@ fn helpers_that_lie_beside_landspeed_are_sent_at_its_end() {
 }
 
 #[test]
-fn what_lies_where_one_is_to_be_kept_stays() {
+fn files_in_an_unsafe_cache_folder_stay() {
     let far = FarHost { keep: true, ..FarHost::new() };
     let documents = far.path("documents");
     fs::create_dir(&documents).unwrap();
@@ -311,7 +311,7 @@ fn a_host_asks_for_no_more_than_it_may() {
 }
 
 #[test]
-fn a_path_that_is_given_is_run_whatever_it_is() {
+fn a_given_path_is_run_without_a_check() {
     let far = FarHost::new();
     let host =
         SshHost::new("far").unwrap().with_questions(false).with_remote_path("~/not here/landspeed").unwrap();

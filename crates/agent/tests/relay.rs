@@ -34,11 +34,11 @@ impl RequestHandler for RelayAgent {
     fn gone(&self, _: &str) {}
 }
 
-/// Starts an agent, and returns its end of a relay and a session with it.
+/// Starts an agent. Returns its end of a relay and a session with it.
 fn agent(name: &str) -> (Arc<RelayEnd>, Session) {
     let relay = Arc::<RelayEnd>::default();
     let session = session(name, Arc::new(RelayAgent(Arc::clone(&relay))));
-    // The agent has begun with the session once it answers.
+    // An answer shows that the agent has begun the session.
     assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
     (relay, session)
 }
@@ -78,7 +78,7 @@ fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Sends back what comes on the next connection.
+/// Echoes what arrives on the next connection.
 fn echo(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     let mut same = stream.try_clone().unwrap();
@@ -94,7 +94,7 @@ fn each_byte_comes_in_order_and_each_direction_ends_by_itself() {
         for number in 0..8_u32 {
             let path = &path;
             scope.spawn(move || {
-                // Many windows.
+                // The data is many times as long as a window.
                 let sent: Vec<u8> = (0..3_000_000).map(|n| (n * (number + 3)) as u8).collect();
                 let stream = path.connect();
                 let mut heard = Vec::new();
@@ -109,7 +109,7 @@ fn each_byte_comes_in_order_and_each_direction_ends_by_itself() {
             });
         }
     });
-    // Both sessions were handed frames.
+    // Both sessions have passed on frames.
     let (_, spent) = path.bridge.spent();
     assert!(spent.iter().all(|one| one.processor > Nanos(0) && one.handing > Nanos(0)), "{spent:?}");
 }
@@ -138,7 +138,7 @@ fn a_connection_that_is_not_read_holds_up_its_sender_and_no_other_connection() {
     other.read_to_end(&mut heard).unwrap();
     assert_eq!(heard, b"hello");
     echoed.join().unwrap();
-    // The sessions go on beside it.
+    // The sessions still work beside it.
     for session in &path.sessions {
         assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
     }
@@ -146,7 +146,7 @@ fn a_connection_that_is_not_read_holds_up_its_sender_and_no_other_connection() {
 
 #[test]
 fn a_connection_to_nothing_ends() {
-    // A free port above could become the source port of a connection to itself.
+    // An unused port of a higher number could become the source port of a connection to itself.
     let path = RelayedPath::to((Ipv4Addr::LOCALHOST, 1).into());
     for _ in 0..300 {
         assert_eq!(path.connect().read(&mut [0; 8]).unwrap(), 0);
@@ -172,7 +172,7 @@ fn a_connection_ends_at_both_ends_with_the_sessions() {
     }
 }
 
-/// Otherwise the holder of an agent's token could have it connect to other hosts.
+/// Otherwise the holder of an agent's token could make it connect to other hosts.
 #[test]
 fn the_exit_of_a_copy_is_its_own_port_whatever_address_is_named() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -124,7 +124,7 @@ fn the_pasted_line_leads_to_one_session_and_the_agent_ends_with_it() {
 }
 
 #[test]
-fn a_wrong_token_is_told_on_both_ends_and_the_right_one_still_works() {
+fn a_wrong_token_is_reported_on_both_ends_and_the_right_one_still_works() {
     let agent = AgentThread::start(|_| {});
     let error = agent.connect_with(&Token::random()).unwrap_err();
     assert!(matches!(error, Error::Declined { .. }));
@@ -178,7 +178,7 @@ fn idle_connections_do_not_lock_the_controller_out() {
 }
 
 #[test]
-fn a_wrong_pin_is_told_on_both_ends() {
+fn a_wrong_pin_is_reported_on_both_ends() {
     let agent = AgentThread::start(|_| {});
     let invite = Invite { pin: CertificatePin::of(b"another certificate"), ..agent.ticket.invite };
     let error = Session::over_tls(&invite, &agent.ticket.token, &options()).unwrap_err();
@@ -189,17 +189,17 @@ fn a_wrong_pin_is_told_on_both_ends() {
 }
 
 #[test]
-fn an_expired_token_is_told_on_both_ends_and_ends_the_agent() {
+fn an_expired_token_is_reported_on_both_ends_and_ends_the_agent() {
     let agent = AgentThread::start(|options| options.expires = Nanos::secs(0));
-    let told = agent.connect().unwrap_err().to_string();
-    assert!(told.contains("the token has expired: start the agent again"), "{told}");
+    let line = agent.connect().unwrap_err().to_string();
+    assert!(line.contains("the token has expired: start the agent again"), "{line}");
     let (ended, gone) = agent.end();
     assert!(matches!(ended, Err(Error::Expired)), "{ended:?}");
     assert!(gone.is_empty());
 }
 
 #[test]
-fn an_agent_that_nobody_comes_to_ends() {
+fn an_agent_without_a_controller_ends() {
     let agent = AgentThread::start(|options| {
         options.expires = Nanos::millis(50);
         options.linger = Nanos::millis(50);

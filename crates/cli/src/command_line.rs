@@ -5,7 +5,8 @@ use landspeed_report::quoted;
 /// Returns the command line, quoted for a shell. A placeholder replaces an agent's line that contains a token, because
 /// a token is valid for one run only.
 pub(crate) fn command_line() -> String {
-    // What is no text, such as the name of a file, is shown and not typed again.
+    // An argument that is not valid text, such as the name of a file, is only shown. It cannot be typed again from this
+    // line.
     let args = std::env::args_os().skip(1).map(|arg| typed_again(&arg.to_string_lossy()));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }

@@ -82,11 +82,11 @@ pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
 }
 
-/// The number of records of a kind that are looked at.
+/// The largest number of records of a kind that are examined.
 const MOST_OF_KIND: usize = 50;
 
-/// Returns the records of a kind in a folder, the newest first, and at most [`MOST_OF_KIND`]. A folder that cannot be read has
-/// none.
+/// Returns the records of a kind in a folder, newest first, at most [`MOST_OF_KIND`]. Returns none if the folder cannot
+/// be read.
 pub(crate) fn newest_of(folder: &Path, kind: RecordKind) -> Vec<PathBuf> {
     let beginning = format!("{}-", kind.name);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -143,10 +143,10 @@ pub(crate) fn read(path: &Path) -> Result<Record> {
     landspeed_record::read(path).map_err(usage)
 }
 
-/// Opens a record that the command line names, to go on with it, and reads it. Returns a usage error if the file is no record,
-/// and leaves it as it is.
+/// Opens a record that the command line names, to continue it, and reads it. Returns a usage error if the file is not a
+/// record, and then does not change the file.
 pub(crate) fn go_on(path: &Path) -> Result<(RecordWriter, Record)> {
-    // The writer cuts off a last line that is not whole.
+    // The writer removes an incomplete last line.
     landspeed_record::read_header(path).map_err(usage)?;
     let writer = RecordWriter::append(path)?;
     Ok((writer, read(path)?))
@@ -255,7 +255,7 @@ mod tests {
         let error = read(&missing).expect_err("no header");
         assert_eq!(StatusError::exit_of(&error), Some(Exit::Usage), "{error}");
         assert!(find(&RecordArg::Last, Some(folder.path())).is_err());
-        // No line of a file that is no record is cut off.
+        // A file that is not a record loses no line.
         std::fs::write(&missing, "a text\nwithout an end").unwrap();
         assert!(go_on(&missing).is_err());
         assert_eq!(std::fs::read_to_string(&missing).unwrap(), "a text\nwithout an end");

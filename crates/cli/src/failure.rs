@@ -91,8 +91,8 @@ fn own(line: &str) -> String {
     format!("landspeed: {}\n", OutputCapabilities::stderr().spell(&safe(line)))
 }
 
-/// Prints why a program that landspeed was to run did not start, and returns a shell's exit code: 127 if it was not found, 126 if it
-/// cannot be run.
+/// Prints why a program could not be started, and returns a shell's exit code: 127 if the program was not found, 126 if
+/// it cannot be run.
 pub(crate) fn not_started(error: &std::io::Error, why: &str) -> ExitCode {
     say(&without_numbers(why));
     ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
@@ -104,8 +104,8 @@ pub(crate) fn void(why: Option<&str>) -> ExitCode {
     why.map_or(Exit::Done.into(), |why| because(Exit::Failed, &format!("the figures do not count: {why}")))
 }
 
-/// Returns the error with its causes, without numbers of the system's errors. A cause that the text already contains is left
-/// out, because errors of libraries often include their cause.
+/// Returns the error with its causes in one line, without the numbers of system errors. Leaves out a cause that the
+/// text already contains, because errors of libraries often include their cause.
 pub(crate) fn in_one_line(error: &anyhow::Error) -> String {
     let line =
         error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {

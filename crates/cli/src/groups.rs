@@ -24,7 +24,7 @@ fn data_port_help() -> String {
     )
 }
 
-/// Which hosts, and how to reach them.
+/// The options that select the hosts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
     /// Two hosts, one to measure it from here, or a lab on this machine (the default)
@@ -42,7 +42,7 @@ pub(crate) struct HostArgs {
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
     #[arg(long, value_name = "IP", help_heading = "Path")]
     pub(crate) address: Option<ZonedAddress>,
-    /// Send to this port of the second host, which its firewall lets in
+    /// Send to this port of the second host, which its firewall must leave open
     #[arg(
         long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Path",
         long_help = data_port_help()
@@ -56,7 +56,7 @@ pub(crate) struct HostArgs {
     pub ipv6: bool,
 }
 
-/// How hosts are reached.
+/// The options for reaching hosts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReachArgs {
     /// Read the agent's line or its token from this file
@@ -67,21 +67,22 @@ pub(crate) struct ReachArgs {
     pub(crate) token_file: Option<PathBuf>,
     /// Run this landspeed on hosts reached by ssh
     ///
-    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    /// By default, an installed landspeed of this version runs. If there is none, landspeed sends itself.
     #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
     pub(crate) remote_path: Option<String>,
-    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    /// Keep the program that was sent to a host in its ~/.cache/landspeed, for the next run
     #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
     pub(crate) keep_agent: bool,
     /// Pass this option to ssh as -o (may be repeated)
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
     pub(crate) ssh_option: Vec<String>,
-    /// Wait this long at most for a silent path or host
+    /// Wait at most this long for a silent path or host
     ///
-    /// A path counts as broken once its transport has sent again seven times in a row, or after this time. A run whose path breaks
-    /// ends early, prints what it measured until then, and fails. A host may take this long to answer, and in a login without doing
-    /// anything. Other limits grow in proportion, and all are longer for a host that has been slow so far. A host whose settings
-    /// change restores them once it has not heard from landspeed for 5 seconds, whatever the patience.
+    /// A path counts as broken after seven consecutive retransmission timeouts, or after this time. A run whose path
+    /// breaks ends early, prints what it measured until then, and fails. A host may take this long to answer, and this
+    /// long without progress in a login. Other limits grow in proportion, and all limits are longer for a host that has
+    /// been slow so far. A host whose settings change restores them once it has not heard from landspeed for 5 seconds,
+    /// whatever the patience.
     #[arg(
         long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", hide_short_help = true,
         help_heading = "Path"
@@ -200,7 +201,7 @@ fn replaceable(text: &str) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Where a report goes.
+/// The options for the form of a report.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
@@ -212,26 +213,27 @@ pub(crate) struct FormArgs {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE", value_parser = writable, help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the report's tables as CSV, one a file
+    /// Write the report's tables as CSV, one file per table
     ///
-    /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
+    /// The first table goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the
+    /// units.
     #[arg(long, value_name = "FILE", value_parser = writable, help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
 }
 
-/// Where the figures of a report go, for a monitoring system.
+/// The options for a monitoring system.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MetricsArgs {
     /// Write the figures in OpenMetrics' format, for Prometheus
     ///
-    /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
+    /// The file is replaced as a whole. For node_exporter, name a file in its textfile folder that ends with .prom.
     #[arg(long, value_name = "FILE", value_parser = replaceable, hide_short_help = true, help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
 }
 
-/// How a list is printed.
+/// The options for the form of a list.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
     /// Print one JSON document
@@ -252,7 +254,7 @@ impl ListArgs {
     }
 }
 
-/// Where results go.
+/// The options for results.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     #[command(flatten)]

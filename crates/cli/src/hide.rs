@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_what_stands_before_the_address() {
+    fn a_token_is_the_part_before_the_address() {
         let line = b"landspeed\0landspeed://1.2.3.4:5/#pin\0'landspeed://abc@1.2.3.4:5/#pin'\0a@b\0";
         let found: Vec<&[u8]> = tokens_in(line).into_iter().map(|token| &line[token]).collect();
         assert_eq!(found, [b"abc"]);

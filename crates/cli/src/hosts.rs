@@ -133,8 +133,8 @@ impl NamedHosts {
 /// The knob with the default congestion control of a host.
 pub(crate) const CONTROL: &str = "congestion-control";
 
-/// Opens this machine's list of congestion controls to its labs, where the list does not have all of them. Hosts that are
-/// joined afterwards may use each as their default.
+/// Permits this machine's labs to use all of its congestion controls, unless they may already. Hosts that are joined
+/// later may use each one as their default.
 pub(crate) fn open_controls(args: &HostArgs) -> Result<Option<OpenControls>> {
     let words = ["local".to_owned()];
     let machine = apart(&words, &args.reach, true)?.remove(0)?;
@@ -147,7 +147,7 @@ pub(crate) fn open_controls(args: &HostArgs) -> Result<Option<OpenControls>> {
     Ok(opened)
 }
 
-/// Restores the list that [`open_controls`] opened.
+/// Restores the list that [`open_controls`] changed.
 pub(crate) fn close_controls(opened: Option<OpenControls>) -> Result<()> {
     match opened.and_then(|opened| opened.restore().complaint()) {
         Some(complaint) => bail!(complaint),
@@ -175,10 +175,10 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
     Ok(JoinedHosts::open(hosts, pairing, &reaching, &wishes)?)
 }
 
-/// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
-/// if some are given. No knob of the hosts is read yet, unless settings of theirs will change. The sessions outlast a silence of this
-/// length at least, at most an hour; with `None`, settings of the hosts will change, and the sessions are as short as those of a
-/// tuning run.
+/// Connects to two hosts, which may be one, and opens the path between them for a copy, over one of these ports if some
+/// are given. Reads no knob of the hosts yet, unless their settings will change. The sessions outlast a silence of at
+/// least `outlasted`, up to an hour. With `None`, settings of the hosts will change, and the sessions have the short
+/// lease of a tuning run.
 pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,

@@ -56,7 +56,7 @@ impl KeptSettings {
         Self::of(path, args.unconfirmed)
     }
 
-    /// Reads the record at `path`. With `unconfirmed`, kept steps count that the run did not confirm.
+    /// Reads the record at `path`. With `unconfirmed`, includes kept steps that the run did not confirm.
     pub(crate) fn of(path: PathBuf, unconfirmed: bool) -> Result<KeptSettings> {
         let record = data::read(&path)?;
         if let Some(why) = record.unread.first() {
@@ -72,7 +72,8 @@ impl KeptSettings {
         self.record.path()
     }
 
-    /// Returns true if the run began with the hosts as they were: neither its baseline nor `--set` changed one of their settings.
+    /// Returns true if the run began with the hosts as they were: neither its baseline nor `--set` changed a setting of
+    /// theirs.
     pub(crate) fn began_as_found(&self) -> bool {
         let stood = |side: Side, state: &KnobState| {
             let start = self.summary.start_cell.host(side).get(&state.knob);

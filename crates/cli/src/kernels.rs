@@ -1,6 +1,6 @@
-//! What each part needs of the kernel, gathered from the rows of the parts.
+//! The kernel versions that parts need, collected from the rows of the parts.
 //!
-//! `xtask` includes this file and makes the page of it.
+//! `xtask` includes this file and generates the page from it.
 
 use landspeed_knob::journal;
 use landspeed_observer::OBSERVERS;
@@ -12,7 +12,7 @@ use landspeed_transport::settings::EVERY_FLOW;
 /// The page that lists all needs.
 pub(crate) const PAGE: &str = "docs/reference/kernels.md";
 
-/// Returns the names of all parts that not every supported kernel has, each with its need, the oldest kernel first.
+/// Returns each part that some supported kernel lacks, with its need, oldest kernel first.
 pub(crate) fn needs() -> Vec<(String, KernelNeed)> {
     let mut rows = vec![(String::new(), journal::NEEDS), (String::new(), landspeed_congestion::NEEDS)];
     rows.extend(PATHS.iter().map(|path| (format!("path {}", path.name()), path.kernel())));

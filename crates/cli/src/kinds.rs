@@ -76,7 +76,7 @@ mod tests {
 
     /// A record of a newer landspeed may have a plan that this version cannot read.
     #[test]
-    fn a_plan_that_cannot_be_read_is_told_from_another_kind() {
+    fn an_unreadable_plan_is_distinguished_from_another_kind() {
         let header = RecordKind::GRID.header("", "");
         let unread = vec!["line 2 was not read: unknown figure".to_owned()];
         let record = Record { header, unread, ..Record::default() };

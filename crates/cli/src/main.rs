@@ -81,16 +81,16 @@ fn status(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Returns true for an error of a library that says that the arguments are wrong, or name what is not there or is something
-/// else. clap ends with the same status.
+/// Returns true for a library's error about the arguments: they are invalid, or they name something that does not exist
+/// or is of another kind. clap exits with the same status.
 fn is_of_arguments(error: &anyhow::Error) -> bool {
     error.is::<WrongKind>()
         || error.downcast_ref::<topology::Error>().is_some_and(topology::Error::is_about_words)
         || error.downcast_ref::<Error>().is_some_and(is_wrong_word)
 }
 
-/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind, no host,
-/// or no file of tokens.
+/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind,
+/// no host, or no file of tokens.
 fn is_wrong_word(error: &Error) -> bool {
     match error {
         Error::Kind(_) => true,

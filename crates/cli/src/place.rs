@@ -9,8 +9,8 @@ use std::path::Path;
 /// previous file or the complete new one.
 ///
 /// # Errors
-/// Returns an error if the file system does, or if `path` is something else than a file. `path` is then unchanged, unless only
-/// the last step failed (the sync that makes the new name durable).
+/// Returns an error of the file system, or an error if `path` exists and is not a file. `path` is then unchanged,
+/// unless only the last step failed (the sync that makes the new name durable).
 pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     check_replaceable(path)?;
     let parent = folder(path);
@@ -25,9 +25,9 @@ pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     missing.into_iter().try_for_each(sync)
 }
 
-/// Writes a report. A file is replaced as a whole and keeps its mode: after an error, as on a full disk, the previous one is
-/// there, or none. Anything but a plain file, such as a pipe or a link, is written in place, and so is a file that cannot be replaced by
-/// one like it.
+/// Writes a report. A file is replaced as a whole and keeps its mode. After an error, such as a full disk, the previous
+/// file is still there, or none. A pipe, a link or another special file is written in place, and so is a file that
+/// cannot be replaced by a similar one.
 pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
     let kept = match path.symlink_metadata() {
         Ok(about) if has_one_like_it(&about) => Some(about.permissions()),
@@ -41,13 +41,13 @@ pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
         kept.map_or(Ok(()), |kept| file.set_permissions(kept))
     });
     match replaced {
-        // The folder takes no other file, or there is none, or something is mounted on this one.
+        // The folder accepts no other file, or does not exist, or something is mounted on this file.
         Err(error) if is_about_place(error.kind()) => std::fs::write(path, text),
         replaced => replaced,
     }
 }
 
-/// Returns true if a new file is like this one: of this user and group, with one name.
+/// Returns true if a new file would be similar to this one: it belongs to this user and group, and has only one name.
 fn has_one_like_it(about: &Metadata) -> bool {
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     about.is_file() && about.nlink() == 1 && (about.uid(), about.gid()) == own
@@ -58,8 +58,8 @@ fn is_about_place(kind: ErrorKind) -> bool {
     matches!(kind, NotFound | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
-/// Replaces `path` by a new file that `write` fills. It is created with `mode`, reduced by the umask. After an error nothing of it
-/// is left.
+/// Replaces `path` by a new file that `write` fills. The file is created with `mode`, reduced by the umask. After an
+/// error, the new file is removed.
 pub(crate) fn replace(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // Programs choose the files of a folder by suffix or number. The temporary name has neither, so no program reads a
     // file that a crash leaves behind.
@@ -79,8 +79,8 @@ pub(crate) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns an error if there is something else than a file at `path`, such as a folder, a device, a pipe or a symbolic link: a new
-/// file would take its place, as that of /dev/null.
+/// Returns an error if `path` exists and is not a file, but a folder, a device, a pipe or a symbolic link. A new file
+/// would replace it; for /dev/null, this would affect all programs.
 pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     match path.symlink_metadata() {
         Ok(about) if about.is_dir() => Err(Error::from(ErrorKind::IsADirectory)),
@@ -94,7 +94,7 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     }
 }
 
-/// Puts the name of a path on stable storage.
+/// Puts the directory entry of a path on stable storage.
 pub(crate) fn sync(path: &Path) -> Result<()> {
     File::open(folder(path))?.sync_all()
 }
@@ -103,7 +103,7 @@ pub(crate) fn sync(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A process of root could replace /dev/null for all programs of the host.
+    /// Root could otherwise replace /dev/null for all programs of the host.
     #[test]
     fn only_a_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "4");
         put_report(Path::new("/dev/null"), "5").unwrap();
         assert!(!Path::new("/dev/null").is_file());
-        // The error is about the file that was named.
+        // The error names the file that the user named.
         let missing = put_report(&folder.path().join("none/file"), "6").unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(2), "{missing}");
     }

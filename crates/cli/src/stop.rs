@@ -109,7 +109,8 @@ pub(crate) fn unless_leaving() {
     drop(ENDING.lock());
 }
 
-/// Prints a message where it fits: a signal ends this process also if the reader of standard error has stopped.
+/// Prints a message if there is room for it. A signal ends this process even if the reader of standard error has
+/// stopped.
 fn tell(what: &str) {
     if !what.is_empty() {
         print_if_room(&format!("{}{what}\n", over_the_line()));

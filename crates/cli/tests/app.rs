@@ -72,7 +72,7 @@ fn nothing_is_left(place: &TestHome, programs: &str) {
 }
 
 #[test]
-fn a_program_is_a_workload_and_its_figure_is_told() {
+fn a_program_is_a_workload_and_its_figure_is_reported() {
     needs_root!();
     let place = TestHome::new();
     let parameter = "[[role.file]]\npath = \"sub/data\"\nbytes = \"100K\"\nseed = 7\n";
@@ -186,7 +186,7 @@ fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_run_had_started_is_gone() {
+fn processes_of_a_killed_run_are_gone() {
     needs_root!();
     // `make kills` runs more of these.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
@@ -236,7 +236,7 @@ fn the_length_of_trials_is_fitted_to_a_tuning_run_unless_the_user_sets_it() {
 }
 
 #[test]
-fn a_file_is_checked_and_a_mistake_is_told_with_its_line() {
+fn a_file_is_checked_and_a_mistake_is_reported_with_its_line() {
     let place = tempfile::tempdir().expect("a folder");
     let check = |text: &str| {
         let file = place.path().join("mine.toml");

@@ -55,7 +55,7 @@ fn unknown_names_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_named_and_is_not_there_is_wrong_usage() {
+fn a_missing_name_is_wrong_usage() {
     let agent = format!("landspeed://192.0.2.1:4711/#{}", "0".repeat(64));
     for (args, words) in [
         (
@@ -104,7 +104,7 @@ fn a_link_is_no_file_to_replace() {
 }
 
 #[test]
-fn what_cannot_be_printed_is_an_error() {
+fn a_failed_write_to_standard_output_is_an_error() {
     for args in [&["--help"][..], &["causes"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
         let output =
@@ -246,7 +246,7 @@ impl Drop for CabledNamespaces {
 }
 
 #[test]
-fn what_hosts_cannot_do_is_refused_by_name() {
+fn requests_that_hosts_cannot_fulfil_are_refused_by_name() {
     needs_root!();
     let hosts = CabledNamespaces::new();
     let [a, b] = &hosts.0;
@@ -344,7 +344,7 @@ fn the_help_of_a_workload_is_its_own() {
 
 /// Tests that a run that must fail, for example because it cannot keep a record, is refused before a host is contacted.
 #[test]
-fn what_is_cheap_to_check_is_checked_before_a_host_is_reached() {
+fn cheap_checks_come_before_a_host_is_reached() {
     needs_root!();
     // The host does not exist, so an error about it would come second.
     let hosts = ["no-such-host.invalid", "local"];

@@ -327,7 +327,7 @@ fn agent_line(two: &RoutedNamespaces, at: &str) -> String {
 
 /// Tests a host with unreachable addresses before the one that answers, where both hosts have a docker0.
 #[test]
-fn dead_addresses_cost_little_and_are_told() {
+fn dead_addresses_cost_little_and_are_reported() {
     needs_root!();
     let two = RoutedNamespaces::new("dead");
     for end in ["a", "b"] {

@@ -105,7 +105,7 @@ fn names_that_are_none_of_ours_are_refused_by_name() {
 }
 
 #[test]
-fn what_one_loss_costs_is_told_by_control() {
+fn the_cost_of_one_loss_is_reported_by_control() {
     let path = ["cc", "recovery", "--rate", "100M", "--rtt", "120ms", "--mtu", "9000", "--within", "30s"];
     let run = |more: &[&str]| Command::new(LANDSPEED).args(path).args(more).output().expect("landspeed runs");
     let all: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).expect("one document");
@@ -129,8 +129,8 @@ fn what_one_loss_costs_is_told_by_control() {
 fn the_papers_time_is_beside_the_simulated_one_on_the_papers_path() {
     let papers = ["cc", "recovery", "reno", "--rate", "10G", "--rtt", "1ms", "--json"];
     let out = Command::new(LANDSPEED).args(papers).output().expect("landspeed runs");
-    let told: serde_json::Value = serde_json::from_slice(&out.stdout).expect("one document");
-    assert_eq!((&told["claim"], &told["printed_ns"]), (&"feng.t1.lan".into(), &428_000_000.into()));
-    let simulated = told["controls"][0]["recovery_ns"].as_f64().expect("it recovers");
-    assert!((simulated / 428e6 - 1.0).abs() < 0.05, "{told}");
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).expect("one document");
+    assert_eq!((&document["claim"], &document["printed_ns"]), (&"feng.t1.lan".into(), &428_000_000.into()));
+    let simulated = document["controls"][0]["recovery_ns"].as_f64().expect("it recovers");
+    assert!((simulated / 428e6 - 1.0).abs() < 0.05, "{document}");
 }

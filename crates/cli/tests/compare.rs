@@ -85,7 +85,7 @@ fn a_scene_has_the_senders_and_the_traffic_of_its_time() {
     let mean = |report: &Value| report["protocols"][0]["mean_bps"].as_f64().unwrap();
     // Others carry 30 % of the rate, and the old sender grows half as fast.
     assert!(mean(&scene) < mean(&today), "{} {}", mean(&scene), mean(&today));
-    // A study that was cut off after its first run goes on in its scene.
+    // A study that was cut off after its first run continues in its scene.
     let record = records(folders[0].path()).pop().expect("a record");
     let whole = std::fs::read_to_string(&record).unwrap();
     let begun: Vec<&str> = whole.lines().take(3).collect();
@@ -180,7 +180,7 @@ fn a_study_is_made_in_parts() {
     assert_eq!(lines(parts.path()), lines(whole.path()), "all but the header, which has the command");
 }
 
-/// A script that makes a study in parts must not go on where the link cannot carry it.
+/// A script that makes a study in parts must not continue if the link cannot carry it.
 #[test]
 fn a_part_whose_runs_do_not_count_fails() {
     let folder = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ fn a_part_whose_runs_do_not_count_fails() {
 }
 
 #[test]
-fn what_makes_no_study_is_refused_before_anything_is_made() {
+fn an_impossible_study_is_refused_before_any_run() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none.jsonl").display().to_string();
     for (args, words) in [
@@ -236,7 +236,7 @@ fn runs(folder: &std::path::Path) -> Vec<Value> {
     runs.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Tests that a study whose senders lack parts runs on sockets, where knobs leave these out, and as the simulator has it.
+/// Tests a study whose senders lack parts: on sockets, where knobs disable them, and in the simulator.
 #[test]
 fn senders_do_without_parts_on_sockets_and_simulated() {
     let folder = tempfile::tempdir().unwrap();

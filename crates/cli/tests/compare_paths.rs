@@ -145,7 +145,7 @@ fn a_patience_for_hosts_is_refused_for_a_program_of_this_host() {
 }
 
 #[test]
-fn what_is_to_run_is_asked_for() {
+fn a_comparison_of_paths_needs_one_program() {
     let data = tempfile::tempdir().unwrap();
     for (words, why) in [
         (&[][..], "--paths needs a program"),

@@ -78,7 +78,7 @@ fn listing(folder: &Path) -> String {
     sh(&format!("[ ! -e {root} ] || find {root} -printf '{format}' | sort"))
 }
 
-/// Returns the values of two members of the entries of a document, the second one by the first one, which is a name.
+/// Maps the name of each entry of a list in a document to the value of its `member`.
 fn by_name<'d>(document: &'d Value, list: &str, member: &str) -> BTreeMap<String, &'d Value> {
     let entries = document[list].as_array().expect("a list").iter();
     let name = |entry: &Value| {
@@ -97,7 +97,7 @@ fn tree(root: &Path) {
     fs::write(root.join("a/b/long"), long).unwrap();
 }
 
-/// Returns the content of a file that is copied for a while.
+/// Returns content that takes some time to copy.
 fn long_content() -> Vec<u8> {
     (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
@@ -107,7 +107,7 @@ fn slow_path(hosts: &TestHosts, rate: &str) {
     sh(&format!("tc -n {} qdisc add dev pb root tbf rate {rate} burst 100k latency 50ms", hosts.ns("ctl")));
 }
 
-/// Returns true if a copy has left more than this many blocks of 512 bytes of an incomplete file in a folder.
+/// Returns true if a copy has left, in a folder, an incomplete file of more than this many blocks of 512 bytes.
 fn has_part(folder: &Path, blocks: u64) -> bool {
     let entries = fs::read_dir(folder.join(".landspeed-copy")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > blocks)
@@ -131,7 +131,7 @@ fn a_folder_is_copied_between_hosts_to_one_and_from_one() {
     let [a, b] = ["root@10.99.0.2", "root@10.99.0.3"];
     let between = document(&hosts, &[&format!("{a}:{}", at("src")), &format!("{b}:{}", at("between"))]);
     assert_eq!(between["copied"], 2, "{between}");
-    // Both hosts say what their stages did.
+    // Both hosts report the times of their stages.
     for (end, stage) in [("source", "hash"), ("target", "sync")] {
         let stages = between["stages"][end].as_array().expect("a list");
         assert!(stages.iter().any(|of| of["stage"] == stage), "{end}: {between}");
@@ -143,13 +143,13 @@ fn a_folder_is_copied_between_hosts_to_one_and_from_one() {
     let from = document(&hosts, &[&format!("{a}:{}", at("src/")), &at("from")]);
     assert_eq!(from["copied"], 2, "{from}");
     is_same(&hosts.file("src"), &hosts.file("from"));
-    // Nothing is sent twice, and nothing is left.
+    // No data is sent twice, and no incomplete file is left.
     let again = document(&hosts, &[&at("src/"), &format!("{b}:{}", at("to"))]);
     assert_eq!((&again["copied"], &again["unchanged"]), (&Value::from(0), &Value::from(5)), "{again}");
     assert!(!hosts.file("to/.landspeed-copy").exists());
 }
 
-/// On this host, in a namespace, and on a host that ssh reaches.
+/// The paths are on this host, in a namespace, and on a host that ssh reaches.
 #[test]
 fn a_folder_is_copied_within_a_host_and_not_into_itself() {
     needs_root!();
@@ -194,7 +194,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     assert!(out.contains("\nconditions found on ") && !out.contains("unchanged"), "{out}");
     assert!(err.contains(&format!("{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
     assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
-    // The target's folder is there before all that lands in it, and is nothing that was found.
+    // The target's folder exists before the copied entries, and is not one of the entries that the walk found.
     tree(&hosts.file("src"));
     let output = copy(&hosts, &[&at("src/"), &format!("root@10.99.0.3:{}", at("dst"))]);
     let (out, err) = text(&output);
@@ -202,7 +202,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_named_with_its_exit_status() {
+fn entries_that_cannot_be_copied_are_named_and_set_the_exit_status() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -264,7 +264,7 @@ fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
     assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
     assert!(err.contains("ends with 6: 1 entry could not be copied"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
-    // The copy does what the dry run said.
+    // The copy makes the changes that the dry run predicted.
     let done = ended(&hosts, &[&from, &to], "copy", 6);
     assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
 }
@@ -283,7 +283,7 @@ fn a_dry_run_names_what_the_copy_cannot_read_and_ends_as_it_does() {
     names[1..]
         .iter()
         .for_each(|name| fs::set_permissions(hosts.file("src").join(name), shut.clone()).unwrap());
-    // What is there already is not read.
+    // Files that exist at the target are not read.
     sh(&format!("cp -p {} {dst} && chown -R 65534:65534 {dst}", at("src/there"), dst = at("dst")));
     let run = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" copy --json \"$@\"";
     let ended = |args: &[&str], schema, code| {
@@ -341,7 +341,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
     let disk = ended(&hosts, &["--verify=disk", &from, &to], "copy-verify", 0);
     assert_eq!((&disk["compared"], &disk["differing"]), (&Value::from(12), &Value::from(0)), "{disk}");
 
-    // Another byte, with the length and the time of before.
+    // One byte differs, while length and time are as before.
     let dst = |name: &str| hosts.file("dst").join(name);
     let times = at("dst/a/b/long");
     sh(&format!("set -e; touch -r {times} {times}.time; printf x | dd of={times} bs=1 seek=3000000 conv=notrunc 2>/dev/null
@@ -379,7 +379,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
 }
 
 #[test]
-fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
+fn files_of_an_interrupted_copy_are_listed_and_removed() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

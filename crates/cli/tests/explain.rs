@@ -21,12 +21,12 @@ use support::{LANDSPEED, needs_root, text};
 /// A lock that allows one lab at a time, because the load of one test would disturb another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The start of a command that runs a program with priority over all others on the machine, `make disturbed`'s
-/// included. Other programs take processor time from a flow, but a test of the verdict on a quiet path needs a quiet
+/// The start of a command that runs a program with priority over all others on the machine, including those of `make
+/// disturbed`. Other programs take processor time from a flow, but a test of the verdict on a quiet path needs a quiet
 /// path. Niceness is not enough, because it only applies within a scheduling group.
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
-/// The causes that lie in what else runs on the machine. A verdict that names one is right.
+/// The causes that other programs on the machine can have. A verdict that names one of them is right.
 const OTHERS: [Cause; 2] = [Cause::Steal, Cause::CompetingLoad];
 
 /// Returns true if programs can get priority here; otherwise reports a skipped test.
@@ -63,7 +63,7 @@ fn faults_are_named_first() {
     }
     let _alone = ALONE.lock();
     for name in ["slow-reader", "rate-limit", "random-loss"] {
-        // A hypervisor that takes the cores may hold the flow more than the fault does in one of several runs.
+        // In one of several runs, a hypervisor that takes the cores may limit the flow more than the fault does.
         let judged = mostly(3, || {
             let verdict = explained(&[name], 1.0).verdict;
             let first = verdict.first().expect("a verdict is never empty");
@@ -82,7 +82,7 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     }
     let _alone = ALONE.lock();
     let is_fine = |cause| is_limit(cause) || OTHERS.contains(&cause);
-    // What else runs may hold the flow in one of several runs.
+    // In one of several runs, other programs may limit the flow.
     let judged = mostly(3, || {
         let verdict = explained(&[], 0.0).verdict;
         assert!(!verdict.is_empty());
@@ -132,7 +132,7 @@ fn a_router_that_shapes_is_named_with_its_rate() {
     let _alone = ALONE.lock();
     let router = ShapedRouter::new();
     let [a, b] = ["a", "b"].map(|host| format!("netns:{}{host}", router.id));
-    // A hypervisor that takes the cores may be what holds the flow in one of several runs.
+    // In one of several runs, a hypervisor that takes the cores may limit the flow.
     let judged = mostly(3, || {
         let mut ahead = Command::new(AHEAD[0]);
         ahead.args(&AHEAD[1..]).arg(LANDSPEED);
@@ -208,7 +208,7 @@ fn a_client_that_waits_for_replies_is_no_fault() {
         }
     });
     std::thread::sleep(Duration::from_millis(100));
-    // What else runs may hold the flow in one of several runs.
+    // In one of several runs, other programs may limit the flow.
     let judged = mostly(3, || {
         let verdict = explain(&["--flow", &at.to_string(), "--time", "2s", "--no-trace"]).verdict;
         let is_first = |first: &Finding| {
@@ -238,7 +238,7 @@ fn a_processor_quota_is_named_with_its_group() {
     std::thread::sleep(Duration::from_millis(500));
     let [a, b] = stage.names();
     let at = stage.at().to_string();
-    // A sender that gets little of the processors may not use the quota up in one of several runs.
+    // In one of several runs, a sender with little processor time may not use up the quota.
     let judged = mostly(3, || {
         let verdict = explain(&[&a, &b, "--flow", &at, "--time", "2s", "--no-trace"]).verdict;
         let is_its = |finding: &Finding| {

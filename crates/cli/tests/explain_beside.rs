@@ -11,7 +11,7 @@ use support::explained::{BackgroundFlow, explain};
 use support::{LANDSPEED, needs_root};
 
 #[test]
-fn a_link_in_user_space_says_what_it_did_and_was_worth() {
+fn a_link_in_user_space_reports_its_counts_and_its_accuracy() {
     needs_root!();
     let args = ["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace", "--capacity"];
     let report = explain(&args);
@@ -35,7 +35,7 @@ fn a_link_in_user_space_says_what_it_did_and_was_worth() {
 
 /// Tests that each part that lacks a permission reports it, and that the other parts continue.
 #[test]
-fn without_rights_it_says_what_it_lacks_and_goes_on() {
+fn without_rights_it_names_what_it_lacks_and_continues() {
     needs_root!();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let program = BackgroundFlow::new(Duration::ZERO);

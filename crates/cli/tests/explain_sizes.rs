@@ -90,7 +90,7 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
 }
 
 #[test]
-fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
+fn if_nothing_may_be_changed_only_the_current_settings_are_measured_with_a_note() {
     needs_root!();
     let _alone = ALONE.lock();
     let mut lab = lab();
@@ -107,7 +107,7 @@ fn silent(report: &ExplainReport) -> u32 {
 }
 
 #[test]
-fn a_wish_to_stop_ends_it_with_what_there_is() {
+fn a_stop_ends_the_run_with_the_results_so_far() {
     needs_root!();
     let _alone = ALONE.lock();
     let mut lab = lab();

@@ -74,7 +74,7 @@ fn documents_are_as_their_schemas_say() {
 }
 
 #[test]
-fn what_older_versions_wrote_lacks_no_more_than_members_that_were_added_since() {
+fn documents_of_older_versions_lack_only_members_that_were_added_later() {
     // Recorded studies are left out, because the member that names a contestant was renamed.
     let [record, explain, measure] = ["record", "explain", "measure"].map(CompiledSchema::of_older);
     for (schema, file) in [

@@ -176,9 +176,9 @@ fn hosts_by_ssh_are_as_they_were() {
 }
 
 #[test]
-fn each_mistake_is_told_in_a_line() {
+fn each_mistake_is_reported_in_a_line() {
     let place = TestHome::new();
-    let told = |vary: &[&str], words: &[&str]| {
+    let refused = |vary: &[&str], words: &[&str]| {
         let args = [&["measure", "stream"], vary].concat();
         let output = place.landspeed(&args).output().expect("landspeed runs");
         let (out, err) = text(&output);
@@ -189,22 +189,22 @@ fn each_mistake_is_told_in_a_line() {
         );
         words.iter().for_each(|word| assert!(err.contains(word), "{vary:?}: no '{word}' in {err}"));
     };
-    told(&["--vary", "mtu"], &["mtu", "FACTOR=VALUE"]);
-    told(&["--vary", "mtuu=1500"], &["mtuu", "did you mean mtu?"]);
-    told(&["--vary", "mtu=1500,90"], &["mtu", "'90'", "1280"]);
-    told(&["--vary", "mtu=9000..1500"], &["mtu", "goes up"]);
-    told(&["--vary", "flows@b=1,2"], &["flows@b", "@a or @b"]);
-    told(&["--vary", "mtu=1500,9000", "--vary", "mtu@a=1500,9000"], &["mtu", "twice"]);
-    told(&["--vary", "rtt=1ms,2ms"], &["rtt"]);
-    told(&["--vary", "mtu=1500,9000", "--by", "tso"], &["--by tso", "not varied"]);
-    told(&["--vary", "mtu=1500,2000,9000", "--factorial"], &["--factorial", "mtu", "3"]);
-    told(&["--vary", "transport=tcp,udp", "--vary", "nodelay=on,off"], &["transport=udp", "nodelay"]);
-    told(&["--vary", "reverse=on,off", "--vary", "bidir=on,off"], &["bidir"]);
-    told(&["--vary", "flows=1..256", "--vary", "write-size=1..1M+4K"], &["combinations"]);
+    refused(&["--vary", "mtu"], &["mtu", "FACTOR=VALUE"]);
+    refused(&["--vary", "mtuu=1500"], &["mtuu", "did you mean mtu?"]);
+    refused(&["--vary", "mtu=1500,90"], &["mtu", "'90'", "1280"]);
+    refused(&["--vary", "mtu=9000..1500"], &["mtu", "goes up"]);
+    refused(&["--vary", "flows@b=1,2"], &["flows@b", "@a or @b"]);
+    refused(&["--vary", "mtu=1500,9000", "--vary", "mtu@a=1500,9000"], &["mtu", "twice"]);
+    refused(&["--vary", "rtt=1ms,2ms"], &["rtt"]);
+    refused(&["--vary", "mtu=1500,9000", "--by", "tso"], &["--by tso", "not varied"]);
+    refused(&["--vary", "mtu=1500,2000,9000", "--factorial"], &["--factorial", "mtu", "3"]);
+    refused(&["--vary", "transport=tcp,udp", "--vary", "nodelay=on,off"], &["transport=udp", "nodelay"]);
+    refused(&["--vary", "reverse=on,off", "--vary", "bidir=on,off"], &["bidir"]);
+    refused(&["--vary", "flows=1..256", "--vary", "write-size=1..1M+4K"], &["combinations"]);
 }
 
 #[test]
-fn without_root_it_says_what_it_lacks() {
+fn without_root_it_names_what_it_lacks() {
     needs_root!();
     let place = support::for_anybody();
     let mut command = Command::new("setpriv");
@@ -335,8 +335,8 @@ fn a_design_on_two_occasions_is_pooled() {
     );
 }
 
-/// Tests that a file whose only question is finer than any machine can answer is refused before a record is begun, and is
-/// measured where the user says so.
+/// Tests that a file whose only question is too fine for any machine is refused before a record is begun, and is
+/// measured if the user says so.
 #[test]
 fn a_question_that_this_machine_cannot_answer_is_refused() {
     needs_root!();
@@ -374,7 +374,8 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
     assert!(shown.contains("the flows used reno"), "{shown}");
 }
 
-/// Tests that a series goes on from the records of its earlier occasions, and that records of another design are refused.
+/// Tests that a series continues from the records of its earlier occasions, and that records of another design are
+/// refused.
 #[test]
 fn a_series_goes_on_with_earlier_records() {
     needs_root!();
@@ -399,7 +400,7 @@ fn a_series_goes_on_with_earlier_records() {
     assert!(err.contains("do not vary the same values"), "{err}");
 }
 
-/// Tests that a grid of the command line is measured on occasions, as that of a file is.
+/// Tests that a grid of the command line can have occasions, like that of a file.
 #[test]
 fn a_grid_of_the_command_line_has_occasions() {
     let place = TestHome::new();
@@ -415,14 +416,14 @@ fn a_grid_of_the_command_line_has_occasions() {
     assert_eq!((found.occasions.len(), found.figures[0].cells[0].ratios.len()), (2, 2), "{err}");
 }
 
-/// Returns the congestion controls that this machine allows to every namespace.
+/// Returns the congestion controls that this machine permits to every namespace.
 fn allowed_controls() -> String {
     let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
     std::fs::read_to_string(path).expect("a Linux kernel").trim().to_owned()
 }
 
-/// Tests that a lab can have any loaded congestion control as its default. The machine's list is as before at the end of the
-/// run, and after a kill of everything that can be killed at once.
+/// Tests that a lab can have any loaded congestion control as its default. The machine's list is restored at the end of
+/// the run, and after a kill of everything that can be killed at once.
 #[test]
 fn a_lab_may_use_any_control_and_the_list_is_restored() {
     needs_root!();

@@ -75,7 +75,7 @@ impl Drop for NamespacePair {
 }
 
 const QUESTION: &str = "Continue? [y/N] ";
-/// Time limit of what takes no time by itself. The runs that it ends would take minutes.
+/// Time limit of commands that need no time of their own. The runs that it ends would take minutes.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -184,8 +184,8 @@ fn two_names_of_one_namespace_are_refused_and_nothing_is_reserved() {
 
 /// Returns the least budget that an error message names.
 fn least(said: &str) -> String {
-    let told = said.split("try --budget ").nth(1).unwrap_or_else(|| panic!("no budget in: {said}"));
-    told.split_whitespace().next().expect("a time").to_owned()
+    let budget = said.split("try --budget ").nth(1).unwrap_or_else(|| panic!("no budget in: {said}"));
+    budget.split_whitespace().next().expect("a time").to_owned()
 }
 
 fn lab(args: &[&str]) -> std::process::Output {
@@ -217,7 +217,7 @@ fn a_budget_without_an_answer_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
+fn measure_prints_each_interval_and_on_ctrl_c_the_goodput_so_far() {
     needs_root!();
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(LANDSPEED);
@@ -228,12 +228,15 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     run.press(CTRL_C);
     let (code, said) = run.end();
     assert_eq!(code, Some(130), "{said}");
-    let told: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
-    assert!(told.len() >= 3 && said.contains("retransmits"), "{said}");
-    assert!(told[0].0 == 0.0 && told.windows(2).all(|two| two[0].1 == two[1].0), "no gap: {told:?}");
+    let intervals: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
+    assert!(intervals.len() >= 3 && said.contains("retransmits"), "{said}");
+    assert!(
+        intervals[0].0 == 0.0 && intervals.windows(2).all(|two| two[0].1 == two[1].0),
+        "no gap: {intervals:?}"
+    );
     // Without -i, an interval would be one second long. A busy machine lengthens some; the last one may be a part.
-    let whole = &told[..told.len() - 1];
-    assert!(whole.iter().any(|(from, to)| to - from < 0.9), "{told:?}");
+    let whole = &intervals[..intervals.len() - 1];
+    assert!(whole.iter().any(|(from, to)| to - from < 0.9), "{intervals:?}");
     assert!(said.contains("unfinished: "), "{said}");
 }
 

@@ -154,7 +154,7 @@ fn a_program_that_one_of_two_hosts_runs_is_explained_from_both() {
     assert!(nowhere.contains("192.0.2.2:22"), "flows there: {nowhere}");
 }
 
-/// Its name makes it begin first: it takes longest.
+/// The name makes this test begin first, because it takes longest.
 #[test]
 fn a_bare_host_is_tuned_by_ssh_and_both_hosts_are_put_back() {
     needs_root!();
@@ -196,8 +196,8 @@ fn an_agent_without_leave_turns_nothing() {
     b.end();
 }
 
-/// Starts an agent by hand on host b with `options`, and copies between it and this machine. The option `side` (`--from` or
-/// `--to`) names the agent. Returns the exit status and the text on standard error.
+/// Starts an agent by hand on host b with `options`, and copies between it and this machine. The option `side`
+/// (`--from` or `--to`) names the agent. Returns the exit status and the text on standard error.
 fn copied_by_hand(hosts: &TestHosts, options: &[&str], side: &str, paths: &[&str]) -> (Option<i32>, String) {
     let b = ManualAgent::start(hosts, "b", "10.99.0.3:0", options);
     let (file, at) = (b.token_file(hosts, "line", &b.line), invite(&b.line));
@@ -207,7 +207,8 @@ fn copied_by_hand(hosts: &TestHosts, options: &[&str], side: &str, paths: &[&str
     (output.status.code(), text(&output).1)
 }
 
-/// Makes folders to read, to write and to copy into. Links in the first two lead to one more folder, which no agent may reach.
+/// Creates folders to read, to write and to copy into. Links in the first two lead to another folder, which no agent
+/// may reach.
 fn folders_of_an_agent(hosts: &TestHosts) {
     for folder in ["read", "write", "here", "secret"] {
         std::fs::create_dir(hosts.file(folder)).expect("a folder");
@@ -221,7 +222,7 @@ fn folders_of_an_agent(hosts: &TestHosts) {
 }
 
 #[test]
-fn a_hand_started_agent_copies_where_it_was_told_to_and_nowhere_else() {
+fn a_hand_started_agent_copies_only_within_its_folders() {
     needs_root!();
     let hosts = TestHosts::new();
     folders_of_an_agent(&hosts);
@@ -276,7 +277,7 @@ fn an_agent_copies_as_root_only_where_that_was_asked_for() {
 }
 
 #[test]
-fn a_hand_started_agent_serves_who_has_its_line() {
+fn a_hand_started_agent_serves_the_holder_of_its_line() {
     needs_root!();
     let hosts = TestHosts::new();
     let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &[]);
@@ -399,7 +400,7 @@ fn refused(what: &str, command: &mut Command) -> String {
     err
 }
 
-/// Each mistake that is cheap to find ends a run before anything is sent. The controller reaches the hosts over 200 Mb/s.
+/// Each mistake that is cheap to find ends a run before anything is sent. The controller reaches the hosts at 200 Mb/s.
 #[test]
 fn cheap_mistakes_are_found_before_anything_is_sent() {
     needs_root!();

@@ -9,10 +9,10 @@ use support::mostly::mostly;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
-/// How often a run may go wrong that programs beside it disturb: a link that is too busy says so, hosts do not.
+/// The number of runs that may fail because of other programs: a link that is too busy reports it, hosts do not.
 const MOST_FAILED: u32 = 3;
 
-/// Runs the command, and checks what no other program disturbs.
+/// Runs the command, and checks the parts that other programs cannot disturb.
 fn recorded() -> Value {
     let args = ["tune", "--record-run", "--recovery", "--time", "2s", "--distance", "1000", "--json"];
     let path = "lab:wan:rate=200M,rtt=40ms,queue=1bdp";
@@ -35,14 +35,14 @@ fn counts(run: &Value) -> bool {
     run["unfit"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// Returns true if both runs were as the formula says, as far as they count.
+/// Returns true if both runs match the formula, as far as they count.
 fn is_right(run: &Value) -> bool {
     let lab = &run["recovery"]["lab"];
     (!counts(&run["capped"]) || run["capped"]["retransmits_in_all"] == 0) && (!counts(lab) || recovers(lab))
 }
 
-/// Reno halves its window, and then adds at most a segment a round trip. Programs that run beside make it slower, and the looks at
-/// its window later: by how much is judged on a machine left alone (`make budgets`).
+/// Reno halves its window, and then adds at most one segment per round trip. Other programs make it slower, and delay
+/// the observations of its window. By how much is judged on a machine without other load (`make budgets`).
 fn recovers(lab: &Value) -> bool {
     let share = number(&lab["least_segments"]) / number(&lab["window_segments"]);
     let time = lab["back_s"].as_f64().map(|seconds| seconds / number(&lab["expected_s"]));

@@ -102,7 +102,7 @@ fn a_record_is_named_by_last_an_id_a_part_of_it_or_a_path() {
 }
 
 #[test]
-fn every_record_is_listed_whatever_became_of_it() {
+fn every_record_is_listed_in_any_state() {
     let folder = RecordFolder::new();
     folder.write("tune-20261121T000000Z-1", &until("restored"));
     folder.write("tune-20261120T000000Z-1", "");
@@ -213,7 +213,7 @@ fn cell(sack: &str, mtu: &str) -> Value {
 
 /// Tests persist and verify in a separate network namespace, with an /etc that is removed with its mount namespace.
 #[test]
-fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
+fn kept_settings_are_written_verified_and_never_over_foreign_files() {
     needs_root!();
     let folder = RecordFolder::new();
     let path = folder.write("tune-20261201T000000Z-1", &of_this_host("rec0"));
@@ -299,7 +299,7 @@ fn a_record_begins_with_its_path_date_and_goal() {
 }
 
 #[test]
-fn records_of_two_paths_are_told_first_and_the_columns_are_full() {
+fn records_of_two_paths_are_noted_first_and_the_columns_are_full() {
     let folder = RecordFolder::new();
     let other = recorded("tune").replacen(r#""topology":"lab""#, r#""topology":"local dtn9""#, 1);
     folder.write("tune-20261124T093729Z-4713", &other);

@@ -98,7 +98,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
 }
 
 #[test]
-fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
+fn the_verdict_decides_the_order_and_is_compared_with_the_result() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().display();

@@ -37,7 +37,7 @@ pub(crate) fn both(
     let (begun, notice) = (Instant::now(), limit_of(hosts, NOTICE));
     let end = begun + limit;
     let mut answers: [Option<TimedAnswer>; 2] = [None, None];
-    let mut told = false;
+    let mut is_cancelled = false;
     while answers.iter().any(Option::is_none) {
         look(hosts, &pending, &mut answers);
         for (side, pending) in Side::BOTH.into_iter().zip(&pending) {
@@ -50,8 +50,8 @@ pub(crate) fn both(
         if now >= tell_at + notice {
             break;
         }
-        if now >= tell_at && !told {
-            told = true;
+        if now >= tell_at && !is_cancelled {
+            is_cancelled = true;
             cancel_missing(hosts, &answers);
         }
         if failed.is_none() && now < end && (callbacks.stop)() {
@@ -82,7 +82,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
         {
             let limit = landspeed_record::units::Nanos::from(limit);
             Error::Other(format!(
-                "neither host came to the end of a run within {limit}, and both were told to give it up"
+                "neither host came to the end of a run within {limit}, and both were asked to stop"
             ))
         }
         [Some((at_a, a)), Some((at_b, b))] => {
@@ -177,8 +177,8 @@ mod tests {
     const PEER: &str = "the peer ended the trial early, while data flowed; its own report says why";
 
     #[test]
-    fn the_end_that_names_more_of_the_cause_comes_first_and_the_other_is_told_too() {
-        for (first, second, told) in [
+    fn the_end_that_names_more_of_the_cause_comes_first_and_the_other_is_added() {
+        for (first, second, shown) in [
             (NOBODY, SILENT, format!("b: {SILENT}; a: {NOBODY}")),
             (SILENT, FILES, format!("b: {FILES}; a: {SILENT}")),
             (FILES, NOBODY, format!("a: {FILES}; b: {NOBODY}")),
@@ -189,8 +189,8 @@ mod tests {
             (BROKEN, TARGET, format!("b: {TARGET}")),
         ] {
             let error = graver(says("a", first), says("b", second));
-            assert_eq!(error.to_string(), told);
-            assert!(refused(&error), "{told}: the session goes on");
+            assert_eq!(error.to_string(), shown);
+            assert!(refused(&error), "{shown}: the session goes on");
         }
     }
 
@@ -200,15 +200,15 @@ mod tests {
             host: "b".into(),
             source: landspeed_agent::session::Error::Lost { why: "gone".into() },
         };
-        let told = graver(says("a", FILES), lost()).to_string();
-        assert!(told.starts_with("b: ") && !told.contains("open files"), "{told}");
+        let line = graver(says("a", FILES), lost()).to_string();
+        assert!(line.starts_with("b: ") && !line.contains("open files"), "{line}");
     }
 
     #[test]
-    fn two_ends_that_were_told_to_give_up_are_no_reason() {
+    fn two_cancelled_ends_are_no_reason() {
         let now = Instant::now();
         let ends = ["a", "b"].map(|host| Some((now, says(host, "cancelled"))));
-        let told = cause(ends, Duration::from_secs(12)).to_string();
-        assert!(told.contains("within 12") && !told.contains("cancelled"), "{told}");
+        let line = cause(ends, Duration::from_secs(12)).to_string();
+        assert!(line.contains("within 12") && !line.contains("cancelled"), "{line}");
     }
 }

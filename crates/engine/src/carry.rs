@@ -33,8 +33,9 @@ type PingPongOutcomes = [EndpointOutcome; 2];
 /// Measures the idle RTT by a ping-pong and determines which interfaces carried the ping-pong. Repeats the measurement
 /// with more bytes if the counters are not clear.
 ///
-/// With `proven`, the outcomes of the ping-pong that proved the path, nothing more is measured, unless no round trip of it
-/// counted. A copy names the interfaces and sets nothing on them, and a ping-pong keeps the processors of both ends busy.
+/// With `proven`, the outcomes of the ping-pong that proved the path, measures nothing more, unless that ping-pong has
+/// no counted round trip. A copy only names the interfaces and sets nothing on them, and another ping-pong would keep
+/// the processors of both ends busy.
 ///
 /// # Errors
 /// Returns an error if the path answers no ping-pong.
@@ -51,7 +52,7 @@ pub(crate) fn observe(
     };
     let carriers = judged(&first, ROUND, None);
     let sees = first.iter().all(|end| !traffic(end).is_empty());
-    // Data within a host are seen at no interface.
+    // No interface counts data within a host.
     let is_within = addresses.iter().all(IpAddr::is_loopback);
     if is_brief || !sees || is_within || carriers.iter().all(Carrier::is_plain) {
         return Ok(PathObservation { rtt, carriers });

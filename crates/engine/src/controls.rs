@@ -1,29 +1,29 @@
-//! Opens the congestion controls of this machine to its labs.
+//! Permits this machine's labs to use its congestion controls.
 //!
-//! A network namespace other than the first can only have a congestion control as its default that the machine allows to
-//! everyone (tcp_set_default_congestion_control, net/ipv4/tcp_cong.c). The list of these is one setting of the whole
-//! machine.
+//! A network namespace other than the first can only have a default congestion control that the machine permits to
+//! every namespace (tcp_set_default_congestion_control, net/ipv4/tcp_cong.c). The list of these is one setting of the
+//! whole machine.
 
 use landspeed_record::{RestoreOutcome, Settings};
 
 use crate::{Error, Host};
 
-/// The knob with the congestion controls that other namespaces may not use, and its value where they may use all.
+/// The knob that lists the congestion controls that other namespaces may not use, and its value if they may use all.
 const RESTRICTED: &str = "restricted-congestion";
 const NOTHING: &str = "none";
 
-/// The list of allowed congestion controls with all that are loaded. If this is dropped without a call of `restore`, the
-/// agent restores the list because its session ends.
+/// Permission for all namespaces to use every loaded congestion control. If this is dropped without a call of
+/// `restore`, the agent restores the list because its session ends.
 pub struct OpenControls {
     machine: Host,
 }
 
 impl OpenControls {
-    /// Allows every loaded congestion control. `machine` is this machine, in a session that may change settings. Returns
-    /// `None` if all are allowed already.
+    /// Permits every loaded congestion control. `machine` is this machine, in a session that may change settings.
+    /// Returns `None` if all are permitted already.
     ///
     /// # Errors
-    /// Returns an error if the list cannot be changed here, for example in a container, or if another run changes
+    /// Returns an error if the list cannot be changed here, for example in a container, or if another run is changing
     /// settings of this machine.
     pub fn on(mut machine: Host) -> Result<Option<OpenControls>, Error> {
         machine.begin()?;

@@ -42,9 +42,9 @@ pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error
     Ok(flow)
 }
 
-/// Returns true if a setting can affect a workload; `None` is a stream, which has all. Only the placement and the hosts' knobs
-/// affect a program, which makes its flows itself. Another workload of landspeed's own also has the settings of its transport and
-/// the number of its flows, but not those of a stream's calls.
+/// Returns true if a setting can affect a workload; `None` is a stream, which every setting can affect. A program makes
+/// its own flows, so only the placement and the hosts' knobs affect it. Landspeed's other workloads also have the
+/// settings of their transport and the number of their flows, but not those of a stream's calls.
 pub(crate) fn affects(name: &str, workload: Option<&Workload>, transport: &dyn Transport) -> bool {
     let Some(workload) = workload else { return true };
     let is_of_flow = all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);

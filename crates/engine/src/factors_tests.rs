@@ -197,7 +197,7 @@ fn windows_are_reopened_by_tso_whichever_row_says_so() {
 }
 
 #[test]
-fn what_cannot_matter_says_why() {
+fn a_change_without_an_effect_has_the_reason() {
     let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     for (knob, word) in [
@@ -330,7 +330,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     assert_eq!(write.change.flow, Settings::from([("write-size".to_owned(), "32768".to_owned())]));
     for (knob, value, why) in [
         ("write-size", "65536", "the table proposes it"),
-        ("write-size", "8192", "it stands"),
+        ("write-size", "8192", "it is the current value"),
         ("write-size", "large", "the knob does not take it"),
         ("write-size", "", "the table chooses"),
         ("no-such", "1", "no knob"),
@@ -374,7 +374,7 @@ fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
 }
 
 #[test]
-fn a_placebo_follows_what_stands_and_says_why_there_is_none() {
+fn a_placebo_follows_the_current_value_or_has_the_reason_for_none() {
     let mut lab = TestHosts::new();
     let mut cell = lab.found();
     cell.a.insert("notsent-lowat".into(), "131072".into());

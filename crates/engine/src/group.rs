@@ -58,8 +58,9 @@ impl HostGroup {
         HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
     }
 
-    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts, unless the paths
-    /// are for a copy. Also returns the paths that failed. A host whose paths all failed is left out of the group.
+    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts, unless
+    /// the paths are for a copy. Also returns the paths that failed. A host whose paths all failed is left out of the
+    /// group.
     ///
     /// # Errors
     /// Returns the error of the first path if all paths fail, or if the knobs of a host cannot be probed.
@@ -73,7 +74,7 @@ impl HostGroup {
         }
         if paths.is_empty() {
             let first = missing.into_iter().next().map(|missing| missing.error);
-            return Err(first.unwrap_or_else(|| Error::Other("no two hosts are to be joined".into())));
+            return Err(first.unwrap_or_else(|| Error::Other("there are no two hosts to join".into())));
         }
         let used: BTreeSet<usize> = paths.iter().flat_map(|path| path.ends).collect();
         for path in &mut paths {
@@ -81,7 +82,7 @@ impl HostGroup {
         }
         let hosts = hosts.into_iter().enumerate().filter(|(place, _)| used.contains(place));
         let mut group = HostGroup { hosts: hosts.map(|(_, host)| host).collect(), paths };
-        // A copy sets no knob, unless it tunes, and reads its conditions while it goes on.
+        // A copy sets no knob unless it tunes, and it reads its conditions while it runs.
         if !wanted.iter().all(|path| path.options.is_for_copy) {
             group.begin()?;
         }
@@ -92,7 +93,7 @@ impl HostGroup {
     fn begin(&mut self) -> Result<(), Error> {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));
-            // What is relayed takes the links of sessions, which are not known.
+            // A relayed path takes the links of the sessions, which are unknown.
             let Some((path, side)) = on.filter(|(path, _)| !path.is_relayed()) else { continue };
             host.faces(path.carrier(side), side);
             host.begin()?;
@@ -200,7 +201,7 @@ impl HostGroup {
         self.reserve_hosts()
     }
 
-    /// Returns an error if the kernel of a host lets no run set knobs, whatever the permissions of its agent.
+    /// Returns an error if a host's kernel does not permit any run to set knobs, whatever the permissions of its agent.
     pub(crate) fn can_be_tuned(&self) -> Result<(), Error> {
         self.hosts.iter().try_for_each(Host::can_be_tuned)
     }
@@ -242,8 +243,8 @@ impl HostGroup {
         })
     }
 
-    /// Returns a line for each condition that changed on a host since the sessions began, in a run that has put back
-    /// what it changed itself.
+    /// Returns a line for each condition that changed on a host since the sessions began. The run must have restored
+    /// its own changes before.
     pub(crate) fn moved(&self) -> Vec<String> {
         std::thread::scope(|scope| {
             let asked: Vec<_> = self.hosts.iter().map(|host| scope.spawn(|| host.moved())).collect();

@@ -27,7 +27,7 @@ const REPORT: Duration = Duration::from_secs(2);
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
 /// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
-/// this address even if it answers more slowly. Before the hosts change places, the same time passes.
+/// this address even if it answers more slowly. The hosts also wait this long before they change places.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may usually take to notice that its server has failed, before its proof is given up.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -146,7 +146,7 @@ pub(crate) fn meet(
 /// The attempts that have begun, and those that have failed.
 struct AddressRace<'a> {
     candidates: &'a [AddressCandidate],
-    /// The most attempts that may be under way at a time: each has a data port of its own.
+    /// The largest number of simultaneous attempts. Each has its own data port.
     most: usize,
     begun: usize,
     failed: Vec<(usize, Error)>,
@@ -167,7 +167,7 @@ impl AddressRace<'_> {
         Some((self.begun - 1, candidate))
     }
 
-    /// Returns true if an attempt can have a data port now.
+    /// Returns true if there is a free data port for another attempt.
     fn has_port(&self) -> bool {
         self.begun - self.failed.len() < self.most
     }
@@ -216,12 +216,12 @@ impl ProofContext<'_> {
         let _ = sender.send((number, self.towards(&candidate).prove(candidate)));
     }
 
-    /// Returns the parameters of attempts at an address, for which the hosts may change places.
+    /// Returns the parameters of attempts at an address. If the address is one of A, the hosts change places.
     fn towards(self, candidate: &AddressCandidate) -> Self {
         if candidate.is_turned { ProofContext { a: self.b, b: self.a, ..self } } else { self }
     }
 
-    /// Formats an address for the user, with its host where the hosts change places.
+    /// Formats an address for the user. If the hosts change places, adds the host's name.
     fn shown(self, candidate: &AddressCandidate) -> String {
         let ProofContext { a, b, .. } = self.towards(candidate);
         let address = candidate.shown(&a.facts);
@@ -289,9 +289,10 @@ impl ProofContext<'_> {
     }
 }
 
-/// Ends what is under way on a host. Waits for it, at most `limit`, because the next request must not be ended too.
+/// Cancels the running request of a host. Waits for it, at most `limit`, because the cancellation must not hit the next
+/// request.
 fn cancel(host: &Host, limit: Duration) {
-    // A host that does not answer has failed, and its next request says so.
+    // A host that does not answer has failed. Its next request reports this.
     drop(host.start(&Request::Cancel {}).and_then(|pending| host.wait(pending, limit)));
 }
 

@@ -1,4 +1,5 @@
-//! How two hosts meet: A opens flows to B, else B to A, else this machine relays them (docs/decisions/0080-how-ends-meet.md).
+//! How two hosts meet: A opens flows to B, or else B to A, or else this machine relays them
+//! (docs/decisions/0080-how-ends-meet.md).
 
 use landspeed_agent::session::LineSink;
 
@@ -6,23 +7,23 @@ use crate::addresses::{AddressCandidate, MOST, address_candidates, check};
 use crate::pair::{DataPath, PathOptions};
 use crate::{Error, Host};
 
-/// What may be done where host A does not reach host B.
+/// What to try if host A cannot reach host B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Meeting {
-    /// Nothing: A opens the flows.
+    /// Nothing: only A opens flows.
     #[default]
     Forward,
     /// B opens the flows.
     EitherWay,
-    /// B opens the flows; where it does not reach A either, data pass through this machine. Only a copy can do so.
+    /// B opens the flows. If B cannot reach A either, this machine relays the data. Only for copies.
     Relayed,
 }
 
 impl DataPath {
-    /// Finds the data path between two hosts. Notifies the user where the data pass through this machine.
+    /// Finds the data path between two hosts. Notifies the user if this machine relays the data.
     ///
     /// # Errors
-    /// Returns an error if a session fails, or if the hosts do not meet as `options` allow.
+    /// Returns an error if a session fails, or if the hosts cannot meet in a way that `options` permit.
     pub(crate) fn find(hosts: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
         match DataPath::prove(hosts, ends, options) {
             Err(error @ (Error::NoPath { .. } | Error::NoAddress { .. })) => match options.meeting {
@@ -47,11 +48,11 @@ fn say_relayed([a, b]: [&Host; 2], notices: &LineSink) {
     ));
 }
 
-/// Returns the addresses at which two hosts may meet, in the order in which to try them: those of B, then those of A if B
-/// may open the flows.
+/// Returns the addresses at which two hosts may meet, in the order in which to try them: those of B, then those of A if
+/// B may open the flows.
 ///
 /// # Errors
-/// Returns the error of B's addresses if there is none to try.
+/// Returns the error about B's addresses if there is no address to try.
 pub(crate) fn candidates([a, b]: [&Host; 2], options: &PathOptions) -> Result<Vec<AddressCandidate>, Error> {
     let of_b = check(a, b, options).map(|()| address_candidates(&a.facts, &b.facts, options));
     if options.meeting == Meeting::Forward {
@@ -65,7 +66,7 @@ pub(crate) fn candidates([a, b]: [&Host; 2], options: &PathOptions) -> Result<Ve
     }
 }
 
-/// Joins the addresses of both hosts to one list that is no longer than one of them may be.
+/// Joins the addresses of both hosts into one list that has the length limit of a single host's list.
 fn joined(of_b: Vec<AddressCandidate>, of_a: Vec<AddressCandidate>) -> Vec<AddressCandidate> {
     let turned = of_a.into_iter().map(AddressCandidate::turned);
     of_b.into_iter().take(MOST / 2).chain(turned.take(MOST / 2)).collect()

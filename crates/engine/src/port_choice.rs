@@ -4,7 +4,7 @@ use landspeed_transport::{find, port_offset};
 
 use crate::PathOptions;
 
-/// Port numbers at which the firewall of the host that accepts the flows lets others in.
+/// A range of ports that the firewall of the host that accepts the flows leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRange {
     pub first: u16,
@@ -14,13 +14,13 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// Returns the number of ports that the range must have at least: from that of the proof to that of the flows.
+    /// Returns the smallest number of ports in a usable range: from the port of the proof to the port of the flows.
     pub fn needed(&self) -> u16 {
         self.offset() + 1
     }
 
-    /// Returns the first and the last number that a proof may take, so that the port of the flows is within the range too.
-    /// Returns `None` if the range is too small.
+    /// Returns the first and the last port that a proof may take so that the port of the flows is also within the
+    /// range. Returns `None` if the range is too small.
     pub fn of_proofs(&self) -> Option<[u16; 2]> {
         let last = self.last.checked_sub(self.offset())?;
         (self.first <= last).then_some([self.first, last])
@@ -31,12 +31,12 @@ impl PortRange {
     }
 }
 
-/// The port of B that data flows take.
+/// The choice of B's port for data flows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PortChoice {
-    /// The port that the user chose, or that a proof has taken; zero if B chooses.
+    /// The port that the user chose or a proof has taken; zero if B chooses.
     pub(crate) number: u16,
-    /// The numbers from which B chooses; `None` for any.
+    /// The range from which B chooses; `None` for any port.
     pub(crate) range: Option<PortRange>,
 }
 
@@ -45,19 +45,19 @@ impl PortChoice {
         PortChoice { number: options.data_port, range: options.ports }
     }
 
-    /// Returns the first and the last number from which B chooses; `None` for any.
+    /// Returns the first and the last port from which B chooses; `None` for any port.
     pub(crate) fn within(&self) -> Option<[u16; 2]> {
         self.range.and_then(|range| range.of_proofs())
     }
 
-    /// Returns how many proofs at once have a port each.
+    /// Returns the number of proofs that can have a port at the same time.
     pub(crate) fn most(&self) -> usize {
         let of_range = || self.within().map_or(usize::MAX, |[first, last]| usize::from(last - first) + 1);
         if self.number > 0 { 1 } else { of_range() }
     }
 
-    /// Returns the transports that the port of a proof serves: those of the proof, and that of the flows, so that a port is free
-    /// for them too.
+    /// Returns the transports that the port of a proof serves: those of the proof, and that of the later flows, so that
+    /// the port is free for them too.
     pub(crate) fn transports(&self, of_proof: Vec<String>) -> Vec<String> {
         of_proof.into_iter().chain(self.range.map(|range| range.transport.to_owned())).collect()
     }

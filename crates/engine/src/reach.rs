@@ -15,8 +15,8 @@ use crate::{Error, Host};
 pub struct ReachOptions {
     /// True if knobs will be set, which needs root on the host.
     pub tune: bool,
-    /// True if no agent becomes root by sudo, although knobs will be set: it also reads and writes files, with the rights of
-    /// the login alone.
+    /// True if no agent becomes root by sudo, even if knobs will be set. Such an agent also reads and writes files,
+    /// which must happen only with the rights of the login user.
     pub as_login: bool,
     /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
     /// else this landspeed is copied there.
@@ -95,7 +95,8 @@ impl ReachOptions {
         let failed = |source| Error::Reach { source };
         match &host.reach {
             ReachMethod::Namespace(name) => {
-                // Only this process can say so with the remedy: the agent's own words come as those of a program that failed.
+                // Only this process can name the remedy: the agent's own message would arrive as that of a program that
+                // failed.
                 if !topology::exists(name) {
                     return Err(topology::Error::NoNamespace(name.clone()).into());
                 }

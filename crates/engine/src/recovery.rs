@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_is_not_said() {
+    fn an_incomplete_recovery_has_no_time() {
         let none = |looks: &[(u64, u32)]| seen(&samples(looks), RTT).back_s;
         assert_eq!(none(&[]), None);
         assert_eq!(none(&[(0, 16), (1, 8), (1, 8)]), None, "only slow start's");

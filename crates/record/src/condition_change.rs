@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 use crate::Side;
 use crate::units::Nanos;
 
-/// The name of the speed that a link has negotiated, among conditions.
+/// The name of the condition that is the negotiated speed of a link.
 pub const LINK_SPEED: &str = "link-speed";
-/// The name of the number of times that a link's carrier came or went, among conditions.
+/// The name of the condition that counts how often a link's carrier came or went.
 pub const CARRIER_CHANGES: &str = "carrier-changes";
 
-/// A condition of a host that changed while a run went on, and that landspeed did not change.
+/// A condition of a host that changed during a run without a change by landspeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
-    /// The host that has it. Of a copy, host A is the source.
+    /// The host. In a copy, host A is the source.
     pub side: Side,
     /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for
     /// the number of times that its carrier came or went. The speed of a bridge is not known if several of its ports
     /// have a carrier, nor is that of a VLAN or macvlan on it.
     pub knob: String,
-    /// Its value before; null if it could not be read.
+    /// Value before the change; null if it could not be read.
     pub before: Option<String>,
-    /// Its value afterwards; null if it could not be read.
+    /// Value after the change; null if it could not be read.
     pub after: Option<String>,
-    /// When it was last seen to be as before, as time since the beginning.
+    /// Time of the last reading of the old value, from the start of the run.
     pub since_ns: Nanos,
-    /// When it was first seen to be changed, as time since the beginning.
+    /// Time of the first reading of the new value, from the start of the run.
     pub until_ns: Nanos,
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use crate::Line;
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let change = ConditionChange {
             side: Side::B,
             knob: "congestion-control".to_owned(),

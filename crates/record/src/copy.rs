@@ -1,4 +1,4 @@
-//! What a copy of files came to.
+//! The result of a copy of files.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Nanos};
 
-/// The silence after which a copy gives up its path, as a multiple of the longest wait of a run: five minutes with
+/// The silence of the path after which a copy gives up, as a multiple of the longest wait of a run: five minutes with
 /// [`crate::PATIENCE`].
 pub const COPY_PATIENCE_TIMES: u64 = 10;
 
-/// The largest number of bytes of all names of `copy --files-from`.
+/// The largest total size of the names of `copy --files-from`, in bytes.
 pub const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// The largest number of names of `copy --files-from`: a short one takes many times its bytes of memory.
+/// The largest number of names of `copy --files-from`. A short name takes many times its own size in memory.
 pub const MOST_NAMES: usize = 4_000_000;
 
-/// The counts of a copy at one moment.
+/// The counts of a copy at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyCounts {
@@ -26,57 +26,57 @@ pub struct CopyCounts {
     pub found: u64,
     /// Bytes of their content.
     pub found_bytes: Bytes,
-    /// True if the walk is over, so that `found` and `found_bytes` are final.
+    /// True if the walk is complete, so that `found` and `found_bytes` are final.
     pub is_walked: bool,
-    /// Entries that are settled: copied, made, unchanged or failed.
+    /// Entries that are done: copied, created, unchanged or failed.
     pub settled: u64,
-    /// Bytes of content that the target has taken, or had already.
+    /// Bytes of content that the target has received or had already.
     pub moved_bytes: Bytes,
-    /// Flows that have broken and are being opened again.
+    /// Broken flows that are being opened again.
     pub broken_flows: u32,
 }
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyOutcome {
     /// Files whose content was sent.
     pub copied: u64,
-    /// Bytes of their content, without holes of a MiB and more.
+    /// Bytes of their content, without holes of 1 MiB or more.
     pub copied_bytes: Bytes,
-    /// Bytes that were sent: fewer if the target had some (of an interrupted copy, or with `--checksum`), more if files changed or
-    /// flows broke meanwhile.
+    /// Bytes that were sent: fewer than `copied_bytes` if the target had a part (from an interrupted copy, or with
+    /// `--checksum`), more if files changed or flows broke during the copy.
     pub sent_bytes: Bytes,
-    /// Folders, symbolic links, hard links, FIFOs and devices that were made.
+    /// Folders, symbolic links, hard links, FIFOs and devices that were created.
     pub made: u64,
     /// Entries that the target had already.
     pub unchanged: u64,
     /// Entries that could not be copied.
     pub failed: u64,
-    /// True if the target had no room, which ended the copy.
+    /// True if the target ran out of space, which ended the copy.
     pub is_full: bool,
-    /// The entries that could not be copied, with their names: the first 3 MB of them.
+    /// The entries that could not be copied, with their names, up to 3 MB.
     pub failures: Vec<CopyFailure>,
-    /// The others, by reason.
+    /// The remaining entries that could not be copied, by reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlisted: Vec<CopyFailureKind>,
-    /// Why it is not known that everything is on stable storage; empty if it is.
+    /// Reason why some data may not be on stable storage; empty if all of it is.
     pub unfinished: String,
-    /// What was to be kept of entries, and the target did not take, by kind.
+    /// Attributes that should have been kept and that the target did not accept, by kind.
     pub lost: Vec<CopyLoss>,
-    /// Entries that only the target had, and that `--delete` has removed.
+    /// Entries that only the target had and that `--delete` removed.
     pub deleted: u64,
-    /// Why `--delete` has removed nothing; empty if it has removed what only the target had.
+    /// Reason why `--delete` removed nothing; empty if it removed all entries that only the target had.
     pub not_deleted: String,
 }
 
-/// What a copy keeps of entries, beside their names and their content.
+/// The attributes of entries that a copy keeps, besides their names and their content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyKeeping {
-    /// What is kept of each entry.
+    /// Kinds of attributes that are kept.
     pub kinds: BTreeSet<CopyKept>,
-    /// True to copy devices, where the far end is root.
+    /// True to copy devices, if the far end is root.
     pub devices: bool,
 }
 
@@ -88,23 +88,23 @@ impl CopyKeeping {
 }
 
 impl Default for CopyKeeping {
-    /// Everything is kept, and devices are left out.
+    /// All kinds are kept. Devices are not copied.
     fn default() -> Self {
         CopyKeeping { kinds: CopyKept::ALL.into(), devices: false }
     }
 }
 
-/// A kind of what a copy keeps of an entry.
+/// A kind of attribute that a copy can keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyKept {
-    /// The permissions; set-user-ID, set-group-ID and sticky bit only where the owner is kept.
+    /// The permissions. The set-user-ID, set-group-ID and sticky bits are kept only together with the owner.
     Mode,
     /// The time of the last change of content.
     Times,
-    /// Owner and group by their numbers, only where the far end is root.
+    /// Owner and group by number, only if the far end is root.
     Owner,
-    /// Extended attributes; beside `user.*` only where the far end is root.
+    /// Extended attributes; those outside `user.*` only if the far end is root.
     Xattrs,
     /// POSIX access control lists.
     Acls,
@@ -116,20 +116,20 @@ impl CopyKept {
         [CopyKept::Mode, CopyKept::Times, CopyKept::Owner, CopyKept::Xattrs, CopyKept::Acls];
 }
 
-/// What the target did not take of entries that it has otherwise.
+/// Attributes of one kind that the target did not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyLoss {
-    /// What it did not take.
+    /// The kind.
     pub kind: CopyLossKind,
     /// The number of entries.
     pub entries: u64,
-    /// The name of the first of them at the target, relative to the target's folder.
+    /// The name of the first such entry at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// The reason for that one.
+    /// The reason for the first entry.
     pub why: String,
 }
 
-/// A kind of what a target may not take of an entry.
+/// A kind of attribute that a target may not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyLossKind {
@@ -143,8 +143,8 @@ pub enum CopyLossKind {
     Xattrs,
     /// POSIX access control lists.
     Acls,
-    /// A hard link: the entry became a file of its own. The file has more links than the file system allows, or it has no
-    /// links.
+    /// A hard link: the entry became a separate file. The file has more links than the file system allows, or the file
+    /// system has no hard links.
     HardLink,
 }
 
@@ -179,50 +179,50 @@ pub struct CopyFailureKind {
 }
 
 impl CopyOutcome {
-    /// Returns true if every entry is at the target with what was to be kept of it, and on stable storage, and if what is to be
-    /// deleted is gone.
+    /// Returns true if the target has every entry with all attributes to keep, on stable storage, and if all entries to
+    /// delete are gone.
     pub fn is_complete(&self) -> bool {
         let is_there = self.failed == 0 && self.unfinished.is_empty() && self.lost.is_empty();
         is_there && self.not_deleted.is_empty()
     }
 }
 
-/// What a comparison of source and target came to.
+/// The result of a comparison of source and target.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CopyComparison {
     /// Entries of the source that were compared.
     pub compared: u64,
-    /// Bytes of the files among them.
+    /// Bytes of the compared files.
     pub compared_bytes: Bytes,
-    /// Entries that differ at the target, each of which was listed.
+    /// Entries that differ at the target. Each was listed.
     pub differing: u64,
     /// Entries that could not be compared.
     pub failed: u64,
     /// The first of the entries that could not be compared.
     pub failures: Vec<CopyFailure>,
-    /// Entries that only the target has, each of which was listed. They are looked for where a copy is to delete them, if no
+    /// Entries that only the target has. Each was listed. They are counted only if a copy would delete them and no
     /// entry failed.
     pub extra: u64,
-    /// Why a copy would delete nothing although an unbounded number of entries may be deleted: a source folder is empty. Empty if
-    /// there is no such folder.
+    /// Reason why a copy without a limit on deletions would delete nothing: a source folder is empty. Empty if there is
+    /// no such folder.
     pub empty_source: String,
 }
 
-/// What a comparison of source and target is for.
+/// The purpose of a comparison of source and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyCheck {
-    /// To say what a copy would do. Files are compared as by the copy: by length and time, or by content (`--checksum`). What a
-    /// copy would not replace is a failure.
+    /// Predict a copy. Files are compared as a copy would: by length and time, or by content (`--checksum`). An entry
+    /// that a copy would not replace is a failure.
     DryRun,
-    /// To say whether the target has what the source has. Files of the same length are read at both ends.
+    /// Verify that the target has the content of the source. Files of the same length are read at both ends.
     Verify,
-    /// To say the same of the target's disk: what its system holds of the files in memory is dropped before they are read.
+    /// Verify the same for the target's disk: files are dropped from the target's page cache before they are read.
     VerifyDisk,
 }
 
 impl CopyCheck {
-    /// Returns true unless it is to say what a copy would do.
+    /// Returns true if the comparison verifies the target, and false if it predicts a copy.
     pub fn verifies(self) -> bool {
         self != CopyCheck::DryRun
     }
@@ -233,7 +233,7 @@ impl CopyCheck {
 pub struct CopyDiffering {
     /// Its name at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// What the source has; of an entry that only the target has, what that is.
+    /// The kind of the source's entry, or of the target's entry if only the target has it.
     pub kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     pub size_bytes: Bytes,
@@ -241,16 +241,16 @@ pub struct CopyDiffering {
     pub differs: BTreeSet<CopyDifference>,
 }
 
-/// A file whose copy is proven: the target has put in place what has this digest, or had it there.
+/// A file whose copy is proven: the target has installed content with this digest, or had it before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyProven {
     /// Its name at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// The BLAKE3 digest of its content; `None` if it has holes of a MiB and more, which the ends did not hash.
+    /// The BLAKE3 digest of its content; `None` if it has holes of 1 MiB or more, which the ends did not hash.
     pub digest_hex: Option<FileDigest>,
 }
 
-/// The BLAKE3 digest of a file. In a document it is hexadecimal digits, as b3sum(1) prints it.
+/// The BLAKE3 digest of a file. A document has it as hexadecimal digits, as b3sum(1) prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileDigest(pub [u8; 32]);
@@ -281,7 +281,7 @@ pub enum CopyEntryKind {
     Folder,
     /// A symbolic link.
     Link,
-    /// A hard link: a further name of a file that has come before.
+    /// A hard link: another name of a file that was copied before.
     HardLink,
     /// A FIFO.
     Fifo,
@@ -293,19 +293,19 @@ pub enum CopyEntryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyDifference {
-    /// The target has none.
+    /// The target has no such entry.
     Missing,
-    /// It is of another kind.
+    /// The entry is of another kind.
     Kind,
     /// The file has another length.
     Size,
-    /// The file has the same length and other bytes; in a dry run: a copy sends it again all the same.
+    /// The files have the same length and other bytes. In a dry run: a copy would send the file again.
     Content,
-    /// The symbolic link has another text.
+    /// The symbolic links have different destinations.
     Link,
     /// The permissions differ.
     Mode,
-    /// The time of the last change differs.
+    /// The modification time differs.
     Time,
     /// Owner or group differ.
     Owner,
@@ -313,15 +313,15 @@ pub enum CopyDifference {
     Xattrs,
     /// The access control lists differ.
     Acls,
-    /// The entry is a hard link, and is not one to the same file at the target.
+    /// The entry is a hard link. At the target it is not a link to the same file.
     Split,
-    /// Only the target has it.
+    /// Only the target has the entry.
     Extra,
 }
 
 impl CopyDifference {
-    /// Returns true if a copy sends a file's content for this difference. Unless it compares files `by_content`, it does so for
-    /// another time whatever the length.
+    /// Returns true if a copy sends a file's content because of this difference. Unless files are compared
+    /// `by_content`, a different time suffices, whatever the length.
     pub fn sends_content(self, by_content: bool) -> bool {
         match self {
             Self::Missing | Self::Kind | Self::Size | Self::Content | Self::Split => true,
@@ -331,32 +331,32 @@ impl CopyDifference {
     }
 }
 
-/// What copies that were interrupted have left in a target's folder.
+/// Files that interrupted copies have left in a target's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CopyLeftovers {
     /// The number of incomplete files.
     pub number: u64,
     /// The bytes that they take on the file system.
     pub bytes: Bytes,
-    /// The first 4,096 of them, the oldest first.
+    /// The first 4,096 of these files, oldest first.
     pub files: Vec<CopyLeftover>,
-    /// Other entries beside them, which no copy has made, and which stay.
+    /// Other entries in the same folder. No copy has created them, and they stay.
     pub others: u64,
 }
 
 /// An incomplete file that a copy has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyLeftover {
-    /// Its name in `.landspeed-copy`, which follows from the name of the entry that was copied.
+    /// Its name in `.landspeed-copy`, which is derived from the name of the copied entry.
     pub name: String,
     /// The bytes that it takes on the file system.
     pub size_bytes: Bytes,
-    /// Time since a copy has last changed it.
+    /// Time since a copy last changed it.
     pub age_ns: Nanos,
 }
 
-/// The bytes of a path, which need not be text. In a document they are hexadecimal digits, because the text of a document is
-/// escaped when it is read.
+/// The bytes of a path, which need not be valid text. A document has them as hexadecimal digits, because the reader
+/// escapes the text of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

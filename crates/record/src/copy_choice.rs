@@ -1,4 +1,4 @@
-//! Which settings a copy has compared while it ran, and which it kept.
+//! The settings that a copy compared while it ran, and the setting that it kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,152 +10,153 @@ use crate::{CopyHold, Estimate};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyArm {
-    /// The number of flows in use. Others that are open rest.
+    /// Number of flows in use. Further open flows are idle.
     pub flows: u32,
-    /// The congestion control of the sockets that send; null if it is left as it is.
+    /// Congestion control of the sockets that send; null if it is not changed.
     pub control: Option<String>,
     /// True if the target writes pieces of long files past its page cache.
     pub direct: bool,
-    /// The transport of the flows in use, such as "udt", if they are not the copy's own flows, which rest; null
+    /// Transport of the flows in use, such as "udt", if these are not the copy's own flows, which are then idle; null
     /// otherwise.
     pub transport: Option<String>,
 }
 
-/// What was counted while a copy ran with one setting.
+/// Counts of a copy over a period with one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyCount {
-    /// Bytes of long files that the target has taken.
+    /// Bytes of long files that the target received.
     pub taken_bytes: Bytes,
-    /// The time in which it took them; zero if nothing was counted.
+    /// Length of the period; zero if nothing was counted.
     pub counted_ns: Nanos,
-    /// True if nothing but pieces of long files was sent, and no flow was broken.
+    /// True if only pieces of long files were sent and no flow was broken.
     pub is_clean: bool,
-    /// The number of flows that were in use at its end.
+    /// Number of flows in use at the end of the period.
     pub flows: u32,
-    /// The congestion control that the sockets say they have; null if they have none or not the same.
+    /// Congestion control that the sockets reported; null if they reported none or different ones.
     pub control: Option<String>,
-    /// The transport of these flows, if they are not the copy's own; null otherwise.
+    /// Transport of the flows in use, if these are not the copy's own flows; null otherwise.
     pub transport: Option<String>,
-    /// The longest smoothed round-trip time of the flows; zero if it is not known.
+    /// Longest smoothed round-trip time of the flows; zero if unknown.
     pub rtt_ns: Nanos,
-    /// Why the flows did not take the setting; empty if they did.
+    /// Reason why the flows did not accept the setting; empty if they did.
     pub refused: String,
 }
 
-/// A turn: a stretch of a copy with one of two settings that are compared.
+/// A turn: a period of a copy with one of two settings that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyTurn {
-    /// Its end, as time since the beginning of the copy.
+    /// End of the turn, from the start of the copy.
     pub at_ns: Nanos,
-    /// The number of the candidate that is tried, from 0.
+    /// Number of the candidate under trial, from 0.
     pub candidate: u32,
-    /// True if the candidate's setting is used, false for the setting that it is compared with.
+    /// True if the turn has the candidate's setting, false if it has the setting for comparison.
     pub is_candidate: bool,
-    /// True if no settings are compared, but the copy as it is with the copy while a part of it is slowed; that part is
-    /// slowed where `is_candidate` is true.
+    /// True if the turn belongs to a test in which a part of the copy is slowed, and not to a comparison of settings.
+    /// The part is slowed if `is_candidate` is true.
     pub is_slowing: bool,
     /// The setting.
     pub arm: CopyArm,
-    /// The time after the change that is not counted.
+    /// Time after the change that is not counted.
     pub settle_ns: Nanos,
-    /// What was counted.
+    /// The counts.
     pub counted: CopyCount,
 }
 
-/// What came of a candidate.
+/// The result of a candidate's trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyTrialResult {
-    /// Proven to be better, and kept.
+    /// Proven to be better; kept.
     Kept,
     /// Proven to be worse.
     Harms,
     /// Proven to have no useful effect.
     NoEffect,
-    /// Neither was proven.
+    /// Neither better nor worse is proven.
     Undecided,
-    /// It could not be tried.
+    /// The candidate could not be tried.
     #[default]
     NotTried,
 }
 
-/// What was decided about a candidate.
+/// The decision about a candidate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyDecision {
     /// The number of the candidate, from 0.
     pub candidate: u32,
-    /// The setting that it was compared with.
+    /// The setting for comparison.
     pub from: CopyArm,
-    /// The candidate.
+    /// The candidate's setting.
     pub to: CopyArm,
-    /// What came of it.
+    /// The result.
     pub result: CopyTrialResult,
-    /// The number of blocks of four turns that were counted.
+    /// Number of blocks of four turns that were counted.
     pub blocks: u32,
-    /// How many times as fast it is, with its interval; null if too few blocks were counted.
+    /// Ratio of the candidate's rate to the other rate, with its interval; null if too few blocks were counted.
     pub ratio: Option<Estimate>,
-    /// Why it was not tried, or not to its end; empty otherwise.
+    /// Reason why the trial was not made or not completed; empty otherwise.
     pub why: String,
 }
 
-/// What a copy showed while a part of it was slowed, by turns.
+/// The result of a test in which a part of a copy is slowed in alternate turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopySlowAnswer {
-    /// The copy became slower, so that this part holds it.
+    /// The copy became slower: this part limits it.
     Answers,
-    /// The copy stayed as fast, so that this part does not hold it.
+    /// The copy stayed as fast: this part does not limit it.
     Slack,
-    /// Neither was proven.
+    /// Neither is proven.
     #[default]
     NotTested,
 }
 
-/// What a copy did while the processor work of one end, which was named to hold it, took 10 % longer, by turns.
+/// The test of a copy's limit: in alternate turns, the processor work of the limiting end takes 10 % longer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopySlowed {
-    /// What was named.
+    /// The limit under test.
     pub hold: CopyHold,
-    /// What the turns showed.
+    /// The result.
     pub answer: CopySlowAnswer,
-    /// The number of blocks of four turns that were counted.
+    /// Number of blocks of four turns that were counted.
     pub blocks: u32,
-    /// The rate while it was slowed over the rate otherwise, with its interval; null if too few blocks were counted.
+    /// Ratio of the rate in slowed turns to the rate in other turns, with its interval; null if too few blocks were
+    /// counted.
     pub ratio: Option<Estimate>,
-    /// The time for which it was slowed. At most one part in eleven of it was lost.
+    /// Total time of the slowed turns. At most one eleventh of it was lost.
     pub slowed_ns: Nanos,
-    /// Why it was not tested, or not to its end; empty otherwise.
+    /// Reason why the test was not made or not completed; empty otherwise.
     pub why: String,
 }
 
-/// What a copy came to choose.
+/// The choice of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyChoice {
-    /// The setting that was kept in the place of the default, by this copy or by an earlier one over the same path;
-    /// null for the default.
+    /// The setting that replaced the default, kept by this copy or by an earlier one over the same path; null for the
+    /// default.
     pub kept: Option<CopyArm>,
-    /// True if an earlier copy has kept it, and this one has not compared it.
+    /// True if an earlier copy kept the setting and this copy did not compare it.
     pub is_remembered: bool,
-    /// True if enough turns of a candidate were counted to judge it, so that later copies over the same path go by what
-    /// this one has kept.
+    /// True if enough turns of a candidate were counted to judge it. Later copies over the same path then use what this
+    /// copy kept.
     pub is_judged: bool,
-    /// Why nothing was compared; empty if something was, if the copy was too short, or if it was not to.
+    /// Reason why nothing was compared; empty if something was, if the copy was too short, or if comparisons were off.
     pub untried: String,
 }
 
-/// The ends of a path, by which a later copy knows it again.
+/// The ends of a path, by which a later copy recognises the path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyPath {
-    /// The interface and the address at the source.
+    /// Interface and address at the source.
     pub source: [String; 2],
-    /// The interface and the address at the target.
+    /// Interface and address at the target.
     pub target: [String; 2],
-    /// The idle round trip; zero if it was not measured.
+    /// Idle round trip; zero if it was not measured.
     pub rtt_ns: Nanos,
 }
 
@@ -165,7 +166,7 @@ mod tests {
     use crate::Line;
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let arm = CopyArm { flows: 8, control: None, direct: true, transport: Some("udt".to_owned()) };
         let counted = CopyCount { taken_bytes: Bytes(7), is_clean: true, ..CopyCount::default() };
         let turn = CopyTurn { arm: arm.clone(), candidate: 2, counted, ..CopyTurn::default() };

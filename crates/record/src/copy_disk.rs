@@ -1,4 +1,4 @@
-//! What the disk under one end of a copy did, by its own counters.
+//! The activity of the disk under one end of a copy, from the disk's counters.
 
 use std::fmt;
 
@@ -49,27 +49,27 @@ impl fmt::Display for DiskName {
     }
 }
 
-/// What the disk under one end of a copy did while the copy ran, for all programs of the host.
+/// The activity of the disk under one end of a copy during the copy, for all programs of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyDiskTimes {
-    /// The kernel's name of the disk or the partition on which the file system is.
+    /// Kernel name of the disk or partition with the file system.
     pub device: DiskName,
-    /// Time over which this was observed.
+    /// Length of the observed time.
     pub observed_ns: Nanos,
-    /// Bytes that were read from it.
+    /// Bytes read from the disk.
     pub read_bytes: Bytes,
-    /// Bytes that were written to it.
+    /// Bytes written to the disk.
     pub written_bytes: Bytes,
-    /// Reads and writes that it completed.
+    /// Completed reads and writes.
     pub requests: u64,
-    /// Time for which it had any request.
+    /// Time with at least one request under way.
     pub busy_ns: Nanos,
-    /// Time from the moment at which it got a read or a write to its completion, summed over these.
+    /// Sum of the times of all completed reads and writes, each from its submission to its completion.
     pub requested_ns: Nanos,
 }
 
 impl CopyDiskTimes {
-    /// Returns what came after `earlier`; `None` if that is of another disk.
+    /// Returns the differences from `earlier`; `None` if `earlier` is of another disk.
     pub(crate) fn since(self, earlier: Option<Self>) -> Option<Self> {
         let Some(earlier) = earlier else { return Some(self) };
         (self.device == earlier.device).then(|| CopyDiskTimes {
@@ -84,23 +84,23 @@ impl CopyDiskTimes {
     }
 }
 
-/// At which rate a disk worked while a copy ran, and how busy it was, for all programs of the host.
+/// The rates and the load of a disk during a copy, for all programs of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyDiskUse {
-    /// The kernel's name of the disk or the partition on which the file system is.
+    /// Kernel name of the disk or partition with the file system.
     pub device: DiskName,
-    /// The rate at which it was read.
+    /// Rate of reads.
     pub read_bytes_per_s: ByteRate,
-    /// The rate at which it was written.
+    /// Rate of writes.
     pub written_bytes_per_s: ByteRate,
-    /// The share of the time for which it had any request.
+    /// Share of the time with at least one request under way.
     pub busy_share: f64,
-    /// The mean number of reads and writes that it had at a time.
+    /// Mean number of reads and writes under way.
     pub mean_queue_requests: f64,
-    /// The mean time of a read or a write.
+    /// Mean time of a read or write.
     pub mean_request_ns: Nanos,
-    /// True if it read (at the source) or wrote (at the target) over 1.3 times the bytes that the copy did: other programs
-    /// or the file system itself had a large part of that. False at the source of a copy that compares content.
+    /// True if the disk read (at the source) or wrote (at the target) over 1.3 times the bytes of the copy: other
+    /// programs or the file system itself caused a large part. False at the source of a copy that compares content.
     pub has_others: bool,
 }
 

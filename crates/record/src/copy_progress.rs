@@ -1,4 +1,4 @@
-//! What a copy says of itself while it goes on.
+//! The progress of a running copy.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,19 +6,21 @@ use serde::Serialize;
 use crate::units::{BitRate, Nanos};
 use crate::{CopyCounts, CopyHeld};
 
-/// What a copy, or a comparison of source and target, has done so far. Within a run, time, counts and share never fall.
+/// The progress of a copy, or of a comparison of source and target. Within a run, time, counts and share never
+/// decrease.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct CopyProgressFigures {
-    /// Time since it began.
+    /// Time since the start.
     pub at_ns: Nanos,
     #[serde(flatten)]
     pub counts: CopyCounts,
-    /// The share of `found_bytes` that was moved; null until the walk is over, because it may find more, and if there are none.
+    /// Share of `found_bytes` that was moved; null until the walk is complete, because it may find more, and if there
+    /// are no bytes.
     pub moved_share: Option<f64>,
-    /// The mean rate of `moved_bytes` over the last 10 s, or since the beginning.
+    /// Mean rate of `moved_bytes` over the last 10 s, or since the start.
     pub rate_bps: BitRate,
-    /// Time that the rest takes at this rate; null until the walk is over, and while nothing moves.
+    /// Remaining time at this rate; null until the walk is complete, and while nothing moves.
     pub left_ns: Option<Nanos>,
-    /// What held it in the last 10 s. A comparison does not know it.
+    /// What limited it in the last 10 s. Unknown for a comparison.
     pub held: CopyHeld,
 }

@@ -1,4 +1,4 @@
-//! The lines of a copy's record, and the document that is made from them.
+//! The lines of a copy's record, and the document that is derived from them.
 
 use std::collections::BTreeSet;
 
@@ -16,59 +16,59 @@ use crate::{
 /// Format version of [`CopyReport`].
 pub const COPY_FORMAT: u32 = 1;
 
-/// What is copied, from where to where, and how: the line after the header of a copy's record.
+/// The plan of a copy: the line after the header of the copy's record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyPlan {
     /// The host that has the files.
     pub from: String,
-    /// The host that gets them.
+    /// The host that receives them.
     pub to: String,
-    /// The number of files and folders that the command line names.
+    /// Number of files and folders on the command line.
     pub sources: u64,
-    /// The paths of the first of them.
+    /// Paths of the first of these files and folders.
     pub sources_hex: Vec<PathBytes>,
-    /// The path that the files get: of a single file or folder its own, otherwise the folder.
+    /// Path of the result: that of the single file or folder, or else the folder.
     pub target_hex: PathBytes,
-    /// True if the data pass through the machine of the command, because neither host reaches the other.
+    /// True if the machine of the command relays the data, because neither host can reach the other.
     pub is_relayed: bool,
-    /// The transport of each flow, and its settings that are not the transport's defaults.
+    /// The transport of each flow, and its settings that differ from the transport's defaults.
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
-    /// True if the user named it (`--flows`), so that the copy does not change it.
+    /// True if the user chose the number (`--flows`). The copy then does not change it.
     pub flows_named: bool,
     /// The ends of the path.
     pub path: CopyPath,
-    /// What is set at both hosts while the copy lasts (`--tune`); null if nothing is to be.
+    /// Settings of both hosts during the copy (`--tune`); null without any.
     pub tuned: Option<CopyHostSettings>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
-    /// What is kept of each entry beside its name and content.
+    /// Attributes that are kept of each entry.
     pub keeps: BTreeSet<CopyKept>,
     /// True to copy devices.
     pub keeps_devices: bool,
-    /// The number of patterns that name what is left alone.
+    /// Number of patterns for entries to ignore.
     pub ignore_rules: u64,
     /// True if only the entries of a list are copied.
     pub only_named: bool,
-    /// True if what only the target has is removed.
+    /// True if entries that only the target has are removed.
     pub deletes: bool,
-    /// True if files of the same length are compared by their content, and not by their times.
+    /// True if files of the same length are compared by content instead of by modification time.
     pub by_content: bool,
-    /// The largest rate of all flows together; null without one.
+    /// Largest rate of all flows together; null without a limit.
     pub limit_bps: Option<BitRate>,
 }
 
-/// What a copy had done at one moment. Times and counts are from its beginning.
+/// The progress of a copy at one time. Times and counts are from the start.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyMoment {
-    /// Time since the beginning.
+    /// Time since the start.
     pub at_ns: Nanos,
-    /// What was found and moved.
+    /// Entries and bytes that were found and moved.
     pub counts: CopyCounts,
-    /// What the stages of both ends had done with their time.
+    /// Times of the stages at both ends.
     pub stages: CopyStages,
 }
 
@@ -76,52 +76,54 @@ pub struct CopyMoment {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyEnd {
-    /// From the first request to the end, with the wait for stable storage.
+    /// Time from the first request to the end, including the wait for stable storage.
     pub duration_ns: Nanos,
-    /// What the copy came to.
+    /// The result of the copy.
     pub outcome: CopyOutcome,
-    /// What the stages of both ends did with their time.
+    /// Times of the stages at both ends.
     pub stages: CopyStages,
-    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    /// Settings of the flows that the kernels did not accept as requested: the host and the socket's value, one line
+    /// each.
     pub not_as_asked: Vec<String>,
-    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    /// Ciphers that both ends agreed on. There is one, unless flows chose differently, and none if the transport does
+    /// not report it.
     pub ciphers: BTreeSet<String>,
-    /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
+    /// Congestion controls of the source's sockets; empty if the transport has none in the kernel.
     pub controls: BTreeSet<String>,
-    /// Which setting was chosen while it ran.
+    /// The setting that was chosen during the copy.
     pub choice: CopyChoice,
     /// How the hosts' settings were restored; null if none was changed.
     pub restored: Option<RestoreOutcome>,
 }
 
-/// What the stages of both ends did with their time, and what they know of the path and of their hosts.
+/// The times of the stages at both ends, and figures of the path and of the hosts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyStages {
-    /// The stages of the source, in the order of the data.
+    /// Stages of the source, in the order in which data passes them.
     pub source: Vec<CopyStageReport>,
     /// The stages of the target.
     pub target: Vec<CopyStageReport>,
-    /// What TCP says of the flows on which the source has sent; zeros over another protocol and where they are relayed.
+    /// TCP's figures for the flows on which the source sends; zeros over another protocol and over a relay.
     pub network: CopyNetworkTimes,
-    /// What the source's host had of its processors.
+    /// Processors of the source's host.
     pub source_host: CopyHostTimes,
-    /// What the target's host had of its processors.
+    /// Processors of the target's host.
     pub target_host: CopyHostTimes,
-    /// What the disk under the source did; null where no single one is, as on tmpfs, btrfs and arrays.
+    /// Disk under the source; null if there is no single one, as on tmpfs, btrfs and arrays.
     pub source_disk: Option<CopyDiskTimes>,
-    /// What the disk under the target did, as `source_disk`.
+    /// Disk under the target; null as for `source_disk`.
     pub target_disk: Option<CopyDiskTimes>,
-    /// Processor time in which the source's TLS encrypted content and decrypted answers: a part of that of its stages
-    /// `send` and `receive`. One of seven calls is timed. Zero over QUIC.
+    /// Processor time in which the source's TLS encrypted content and decrypted answers; a part of the time of its
+    /// stages `send` and `receive`. One call in seven is timed. Zero over QUIC.
     pub source_cipher_ns: Nanos,
-    /// The same of the target, which decrypts content.
+    /// The same for the target, which decrypts content.
     pub target_cipher_ns: Nanos,
-    /// What the machine of the command did to relay the data; zeros where the hosts reach each other.
+    /// Cost of the relay at the machine of the command; zeros without a relay.
     pub relay: CopyRelayTimes,
 }
 
-/// What the threads in one stage did with their time, summed over the threads.
+/// The times of the threads in one stage, summed over the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyStageReport {
     /// The stage.
@@ -131,7 +133,7 @@ pub struct CopyStageReport {
 }
 
 impl From<&CopyTimes> for CopyStages {
-    /// Leaves out stages in which no thread has been.
+    /// Leaves out stages that no thread entered.
     fn from(times: &CopyTimes) -> Self {
         let CopyTimes { source, target, relay } = times;
         CopyStages {
@@ -150,7 +152,7 @@ impl From<&CopyTimes> for CopyStages {
 }
 
 impl CopyStages {
-    /// Returns the times. Those of a stage that is listed twice are the last ones.
+    /// Returns the times. If a stage is listed twice, its last times count.
     pub fn times(&self) -> CopyTimes {
         CopyTimes {
             source: CopyEndTimes {
@@ -171,13 +173,13 @@ impl CopyStages {
     }
 }
 
-/// Returns the stages in which any thread has been.
+/// Returns the stages that any thread entered.
 fn used(end: &CopyEndTimes) -> Vec<CopyStageReport> {
     let all = CopyStage::ALL.into_iter().map(|stage| CopyStageReport { stage, times: *end.of(stage) });
     all.filter(|report| report.times.total() > Nanos(0)).collect()
 }
 
-/// Returns an end of which only the stages are known.
+/// Returns the times of an end of which only the stages are known.
 fn stages_of(reports: &[CopyStageReport]) -> CopyEndTimes {
     let mut end = CopyEndTimes::default();
     for report in reports {
@@ -186,77 +188,79 @@ fn stages_of(reports: &[CopyStageReport]) -> CopyEndTimes {
     end
 }
 
-/// Where files come from and go to.
+/// The origin and the destination of files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct CopyRoute {
     /// The host that has the files.
     pub from: String,
-    /// The host that gets them.
+    /// The host that receives them.
     pub to: String,
-    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
+    /// Path at the receiving host. Bytes of a name that are not valid text are replaced by other characters.
     pub target: String,
-    /// True if the data passed through the machine of the command, because neither host reaches the other.
+    /// True if the machine of the command relayed the data, because neither host could reach the other.
     pub is_relayed: bool,
 }
 
-/// The conditions of a copy: the settings of both ends that decide its figures, and what happened to it from outside.
+/// The conditions of a copy: the settings of both ends that decide its figures, and disturbances from outside.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyConditions {
-    /// Facts about the host of the source, with the settings that it had when the copy began; null in a record that has none.
+    /// Facts about the source's host, with its settings at the start of the copy; null if the record has none.
     pub source_facts: Option<HostFacts>,
-    /// Facts about the host of the target, as `source_facts`.
+    /// Facts about the target's host; null as for `source_facts`.
     pub target_facts: Option<HostFacts>,
-    /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
+    /// Congestion controls of the source's sockets; empty if the transport has none in the kernel.
     pub controls: BTreeSet<String>,
-    /// What changed of the conditions while it ran, other than by landspeed, in the order in which it was seen.
+    /// Conditions that changed during the copy without a change by landspeed, in the order of detection.
     pub condition_changes: Vec<ConditionChange>,
-    /// What disturbed it: time that the hypervisor took, and a processor quota, one line each.
+    /// Disturbances, one line each: time taken by the hypervisor, a processor quota.
     pub disturbed: Vec<String>,
 }
 
-/// What a copy came to, and what held it.
+/// The result of a copy, and what limited it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct CopyReport {
     /// Format version of this document.
     pub format: u32,
     #[serde(flatten)]
     pub route: CopyRoute,
-    /// The transport of each flow, and its settings that are not the transport's defaults.
+    /// The transport of each flow, and its settings that differ from the transport's defaults.
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
-    /// From the first request to the end, with the wait for stable storage.
+    /// Time from the first request to the end, including the wait for stable storage.
     pub duration_ns: Nanos,
-    /// The content of the files that were sent, over the whole duration.
+    /// Content of the sent files divided by the whole duration.
     pub goodput_bps: BitRate,
-    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    /// Settings of the flows that the kernels did not accept as requested: the host and the socket's value, one line
+    /// each.
     pub not_as_asked: Vec<String>,
-    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    /// Ciphers that both ends agreed on. There is one, unless flows chose differently, and none if the transport does
+    /// not report it.
     pub ciphers: BTreeSet<String>,
     #[serde(flatten)]
     pub conditions: CopyConditions,
-    /// Which setting was chosen while it ran.
+    /// The setting that was chosen during the copy.
     pub choice: CopyChoice,
-    /// What was decided about each setting that was compared, or that was to be.
+    /// Decisions about each setting that was compared or should have been.
     pub decisions: Vec<CopyDecision>,
-    /// What was set at both hosts while it lasted (`--tune`); null if nothing was to be.
+    /// Settings of both hosts during the copy (`--tune`); null without any.
     pub tuned: Option<CopyHostSettings>,
     /// How the hosts' settings were restored; null if none was changed.
     pub restored: Option<RestoreOutcome>,
-    /// What held the copy.
+    /// What limited the copy.
     pub held: CopyHeld,
-    /// What the copy did while what was named to hold it was slowed; null if nothing was.
+    /// Test of the named limit, in which it was slowed in alternate turns; null without a test.
     pub slowed: Option<CopySlowed>,
-    /// What the stages of both ends did with their time.
+    /// Times of the stages at both ends.
     pub stages: CopyStages,
-    /// At which rate the disk under the source worked; null where no single one is, or where it had nothing to do.
+    /// Rates and load of the disk under the source; null if there is no single disk, or if it had no requests.
     pub source_disk: Option<CopyDiskUse>,
-    /// At which rate the disk under the target worked, as `source_disk`.
+    /// Rates and load of the disk under the target; null as for `source_disk`.
     pub target_disk: Option<CopyDiskUse>,
     #[serde(flatten)]
     pub outcome: CopyOutcome,
-    /// Why the copy did not come to its end, so that only its last moment is known; null if it did.
+    /// Reason why the copy did not complete, so that only its last progress is known; null if it completed.
     pub cut_off: Option<String>,
 }
 
@@ -296,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_says_comes_back() {
+    fn a_line_is_read_back_as_it_was_written() {
         let stages = CopyStages::from(&times());
         let name_hex = PathBytes(b"a\n\xff\x1b".to_vec());
         let plan = CopyPlan { sources_hex: vec![name_hex.clone()], flows: 4, ..CopyPlan::default() };

@@ -1,4 +1,4 @@
-//! What the stages of a copy did with their time, and what held the copy.
+//! The times of a copy's stages, and what limited the copy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum CopyStage {
     Receive,
     /// Write content.
     Write,
-    /// Look at entries, create them, set their modes and times.
+    /// Examine entries, create them, set their modes and times.
     Metadata,
     /// Put files on stable storage.
     Sync,
@@ -45,33 +45,33 @@ impl CopyStage {
     ];
 }
 
-/// What the threads of one stage did with their time, summed over the threads of one end.
+/// The times of the threads of one stage, summed over the threads of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyStageTimes {
     /// Time on a processor.
     pub processor_ns: Nanos,
-    /// Time runnable, and waiting for a processor.
+    /// Time runnable, waiting for a processor.
     pub queued_ns: Nanos,
     /// Time waiting for a disk or a file system.
     pub device_ns: Nanos,
-    /// Time waiting for the stage before.
+    /// Time waiting for the previous stage.
     pub starved_ns: Nanos,
-    /// Time waiting for the stage behind.
+    /// Time waiting for the next stage.
     pub blocked_ns: Nanos,
     /// Time waiting because of `--limit-rate`.
     pub limited_ns: Nanos,
-    /// Time in which nothing was left for the thread, while other flows had what there was.
+    /// Time without work for the thread, while other flows carried the remaining data.
     pub idle_ns: Nanos,
 }
 
 impl CopyStageTimes {
-    /// Returns the time in which the stage waited for no other one.
+    /// Returns the time in which the stage did not wait for another one.
     pub fn busy(&self) -> Nanos {
         self.processor_ns + self.queued_ns + self.device_ns + self.limited_ns
     }
 
-    /// Returns the time in which there was anything for the stage to do or to wait for.
+    /// Returns the time in which the stage had work or waited for it.
     pub fn engaged(&self) -> Nanos {
         self.busy() + self.starved_ns + self.blocked_ns
     }
@@ -94,28 +94,28 @@ impl CopyStageTimes {
     }
 }
 
-/// What TCP says of the flows on which one end has sent, summed over the flows.
+/// TCP's figures for the flows on which one end sends, summed over the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyNetworkTimes {
-    /// Time with data to send or to be acknowledged.
+    /// Time with data to send or unacknowledged data.
     pub busy_ns: Nanos,
     /// Time limited by the window of the receiver.
     pub window_limited_ns: Nanos,
     /// Time limited by the send buffer.
     pub buffer_limited_ns: Nanos,
-    /// Segments with data that were sent.
+    /// Segments with payload that were sent.
     pub sent: u64,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub resent: u64,
-    /// The sum of the smoothed round-trip times at all readings.
+    /// Sum of the smoothed round-trip times over all readings.
     pub rtt_ns: Nanos,
-    /// The sum of the least round-trip times at all readings.
+    /// Sum of the lowest round-trip times over all readings.
     pub least_rtt_ns: Nanos,
 }
 
 impl CopyNetworkTimes {
-    /// Returns what came after `earlier`.
+    /// Returns the differences from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         CopyNetworkTimes {
@@ -130,27 +130,27 @@ impl CopyNetworkTimes {
     }
 }
 
-/// What the host of one end had of its processors while the copy ran.
+/// The processors of one end's host during the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyHostTimes {
-    /// Time over which this was observed.
+    /// Length of the observed time.
     pub observed_ns: Nanos,
-    /// Time for which a processor quota stopped the control group of the copy, or one above it, summed over processors.
+    /// Time for which a processor quota throttled the copy's control group or a parent of it, summed over processors.
     pub quota_ns: Nanos,
-    /// Time for which the processors worked, for whatever program.
+    /// Time for which the processors worked, for any program.
     pub used_ns: CpuNanos,
-    /// Time that the hypervisor gave to others while the processors had work.
+    /// Time that the hypervisor took away while the processors had work.
     pub stolen_ns: CpuNanos,
 }
 
 impl CopyHostTimes {
-    /// Returns the share of the time, 0 to 1, for which a quota may have stopped a thread.
+    /// Returns the share of the time, 0 to 1, in which a quota may have throttled a thread.
     pub fn quota_share(&self) -> f64 {
         self.quota_ns.share_of(self.observed_ns)
     }
 
-    /// Returns the share, 0 to 1, that the hypervisor gave to others of the time for which the processors had work.
+    /// Returns the share of the processors' working time, 0 to 1, that the hypervisor took away.
     pub fn stolen_share(&self) -> f64 {
         let wanted = self.used_ns.as_secs_f64() + self.stolen_ns.as_secs_f64();
         if wanted > 0.0 { self.stolen_ns.as_secs_f64() / wanted } else { 0.0 }
@@ -174,10 +174,10 @@ pub struct CopyEndTimes {
     pub network: CopyNetworkTimes,
     #[serde(default)]
     pub host: CopyHostTimes,
-    /// The disk under the files; `None` where no single one is.
+    /// The disk under the files; `None` if there is no single one.
     #[serde(default)]
     pub disk: Option<CopyDiskTimes>,
-    /// Processor time in which TLS encrypted and decrypted, which its stages have too; zero over QUIC.
+    /// Processor time of TLS encryption and decryption, which the stages include; zero over QUIC.
     #[serde(default)]
     pub cipher_ns: Nanos,
 }
@@ -188,7 +188,7 @@ impl CopyEndTimes {
         &self.stages[stage as usize]
     }
 
-    /// Returns the times of a stage, to be changed.
+    /// Returns the times of a stage for changes.
     pub fn of_mut(&mut self, stage: CopyStage) -> &mut CopyStageTimes {
         &mut self.stages[stage as usize]
     }
@@ -205,22 +205,22 @@ impl CopyEndTimes {
     }
 }
 
-/// What the machine of the command did to relay a copy, where neither host reaches the other; zeros otherwise.
+/// The cost of relaying a copy at the machine of the command; zeros if it relays nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyRelayTimes {
-    /// Time for which it relayed.
+    /// Length of the time in which it relayed.
     pub relayed_ns: Nanos,
-    /// Processor time of the thread that takes what comes from the source's session.
+    /// Processor time of the thread that receives from the source's session.
     pub source_processor_ns: Nanos,
-    /// Processor time of the thread that hands it to the target's session.
+    /// Processor time of the thread that sends to the target's session.
     pub target_processor_ns: Nanos,
-    /// Time until the target's session had taken what it was handed.
+    /// Time of the writes to the target's session, which wait while it takes no more.
     pub handing_ns: Nanos,
 }
 
 impl CopyRelayTimes {
-    /// Returns what came after `earlier`.
+    /// Returns the differences from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         CopyRelayTimes {
@@ -232,7 +232,7 @@ impl CopyRelayTimes {
     }
 }
 
-/// The times of both ends of a copy, and of what is between them.
+/// The times of both ends of a copy, and of a relay between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyTimes {
     pub source: CopyEndTimes,
@@ -241,7 +241,7 @@ pub struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// Returns what came after `earlier`.
+    /// Returns the differences from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         CopyTimes {
@@ -252,68 +252,68 @@ impl CopyTimes {
     }
 }
 
-/// What can hold a copy.
+/// A part of a copy that can limit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyHold {
-    /// The disk of the source does not deliver faster.
+    /// The source's disk, which delivers data no faster.
     SourceDisk,
     /// The source's processor.
     SourceProcessor,
     /// A processor quota at the source.
     SourceQuota,
-    /// The hypervisor of the source, which gives processor time to others.
+    /// The hypervisor of the source, which takes processor time away.
     SourceSteal,
-    /// The source's file system lists and looks at files no faster.
+    /// The source's file system, which lists and examines files no faster.
     SourceMetadata,
-    /// The window that the target announces is too small for the path.
+    /// The window that the target advertises, which is too small for the path.
     NetworkWindow,
-    /// The send buffer of the source is too small for the path.
+    /// The source's send buffer, which is too small for the path.
     SendBuffer,
-    /// The path loses packets.
+    /// Packet loss on the path.
     NetworkLoss,
-    /// The path carries no more.
+    /// The rate of the path.
     NetworkRate,
     /// The processor of the machine that relays the data.
     RelayProcessor,
-    /// The session over which the relayed data come from the source.
+    /// The session over which relayed data arrives from the source.
     RelaySource,
-    /// The session over which the relayed data go to the target.
+    /// The session over which relayed data goes to the target.
     RelayTarget,
-    /// The limit that the user has set (`--limit-rate`).
+    /// The user's rate limit (`--limit-rate`).
     Limit,
-    /// The ends wait for each other's answers.
+    /// Round trips in which the ends wait for each other's answers.
     Answers,
     /// The target's processor.
     TargetProcessor,
     /// A processor quota at the target.
     TargetQuota,
-    /// The hypervisor of the target, which gives processor time to others.
+    /// The hypervisor of the target, which takes processor time away.
     TargetSteal,
-    /// The disk of the target does not take more.
+    /// The target's disk, which accepts data no faster.
     TargetDisk,
-    /// The target's file system creates and names files no faster.
+    /// The target's file system, which creates and names files no faster.
     TargetMetadata,
 }
 
-/// One of the things that held a copy.
+/// One of the parts that limited a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyHolder {
-    /// What it is.
+    /// The part.
     pub hold: CopyHold,
-    /// Of a processor, the stage that took most of it; null for others.
+    /// For a processor, the stage that used most of it; null for other parts.
     pub stage: Option<CopyStage>,
-    /// The share of the copy's time that it held the copy.
+    /// Share of the copy's time in which this part limited it.
     pub share: f64,
 }
 
-/// What held a copy.
+/// The parts that limited a copy.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CopyHeld {
-    /// The largest share first; empty if the copy was too short to tell.
+    /// The parts, largest share first; empty if the copy was too short to judge.
     pub by: Vec<CopyHolder>,
-    /// Without the first of them, the copy could be at most so many times as fast, because the other stages need their
-    /// time; null if nothing held it.
+    /// Upper bound of the ratio of the copy's rate without the first part to its measured rate: the other stages still
+    /// need their time; null if no part limited the copy.
     pub gain_at_most: Option<f64>,
 }
 

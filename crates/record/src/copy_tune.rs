@@ -1,19 +1,19 @@
-//! Settings of its hosts that a copy sets, and restores at its end.
+//! Settings of hosts that a copy changes, and restores at its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Settings, Side};
 
-/// Settings of both hosts that are in force while a copy lasts (`--tune`).
+/// Settings of both hosts during a copy (`--tune`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyHostSettings {
-    /// The record of `landspeed tune` in which they were kept.
+    /// The record of `landspeed tune` that kept these settings.
     pub record: String,
-    /// Those of the source's host; empty if the record has kept none there.
+    /// Settings of the source's host; empty if the record kept none there.
     pub source: Settings,
-    /// Those of the target's host; empty if the record has kept none there.
+    /// Settings of the target's host; empty if the record kept none there.
     pub target: Settings,
 }
 

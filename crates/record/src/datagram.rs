@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_strangers_and_lost_rounds_are_told() {
+    fn loss_strangers_and_lost_rounds_are_reported() {
         let counts = DatagramCounts {
             received: 750,
             lost: 250,
@@ -142,9 +142,9 @@ mod tests {
         };
         let stream = EndpointOutcome { strangers: 5, ..EndpointOutcome::default() };
         let stream = stream.with(vec![counts.clone()]).with(LostRounds(4));
-        let told = notes(&stream);
-        assert_eq!(told[0], "250 of 1000 datagrams were lost (25.00 %), 3 came out of order, 0 twice");
-        assert_eq!(told.len(), 4, "{told:?}");
+        let lines = notes(&stream);
+        assert_eq!(lines[0], "250 of 1000 datagrams were lost (25.00 %), 3 came out of order, 0 twice");
+        assert_eq!(lines.len(), 4, "{lines:?}");
         let point = SweepPoint { size_bytes: Bytes(32), ..SweepPoint::default() };
         let sweep = EndpointOutcome::default().with(vec![point]).with(SweepDatagrams(vec![counts]));
         assert_eq!(notes(&sweep), ["lost by size: 32 B 25.00 %"]);

@@ -81,8 +81,8 @@ impl DetailError {
         DetailError { name, why: why.to_string().chars().take(REASON).collect() }
     }
 
-    /// Returns true if `line` is the text of a [`DetailError`].
-    pub fn is_told_by(line: &str) -> bool {
+    /// Returns true if `line` has the text of a [`DetailError`].
+    pub fn is_in(line: &str) -> bool {
         line.contains(NOT_READ)
     }
 }
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_read_back_and_what_is_unknown_is_kept() {
+    fn details_are_read_back_and_unknown_ones_are_kept() {
         let mut seen = details(r#"{"hologram":{"x":[1,null,"y"]},"rate":1e9}"#);
         seen.put(Copies { all: 3, mapped: u64::MAX });
         seen.get_mut::<Copies>().all += 1;
@@ -324,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_shape_is_told_and_reads_as_absent() {
+    fn a_value_of_another_shape_is_reported_and_reads_as_absent() {
         for value in [r#""much""#, "null", "[1,{}]", r#"{"all":-1}"#, r#"{"all":1.5}"#, r#"{"mapped":[]}"#] {
             let mut seen = details(&format!(r#"{{"copies":{value},"x":1}}"#));
             assert!(seen.read::<Copies>().is_err(), "{value}");
             assert_eq!(seen.get::<Copies>(), &Copies::default());
-            let told = seen.admit(&[DetailRow::of::<Copies>()]);
-            assert!(told.len() == 1 && told[0].starts_with("copies: ") && DetailError::is_told_by(&told[0]));
+            let lines = seen.admit(&[DetailRow::of::<Copies>()]);
+            assert!(lines.len() == 1 && lines[0].starts_with("copies: ") && DetailError::is_in(&lines[0]));
             assert_eq!(
                 seen,
                 details(r#"{"x":1}"#),

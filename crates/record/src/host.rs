@@ -79,11 +79,11 @@ pub struct HostFacts {
     pub congestion_defaults: Vec<String>,
     /// The host's address through which ssh reached the agent; `None` if the agent was not started by ssh.
     pub reached_at: Option<IpAddr>,
-    /// The settings that decide most figures, as the host had them when the run began, by condition: "offloads" has "tso" and
-    /// its like. Empty if the run did not read them.
+    /// The settings that decide most figures, as they were at the start of the run, by condition: "offloads" has "tso"
+    /// and similar ones. Empty if the run did not read them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, Settings>,
-    /// What a reader must know of all figures of this host, such as that it is emulated; empty if there is nothing.
+    /// A caveat for all figures of this host, such as that it is emulated; empty without one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caveat: String,
     /// Network interfaces other than loopback.
@@ -94,15 +94,15 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Returns the boot ID and the cookie, which together name the agent's network namespace among those of all machines;
-    /// `None` if one of them is unknown.
+    /// Returns the boot ID and the cookie, which together identify the agent's network namespace among those of all
+    /// machines; `None` if one of them is unknown.
     pub fn namespace(&self) -> Option<(&str, u64)> {
         let is_known = !self.boot_id.is_empty() && self.netns_cookie != 0;
         is_known.then_some((self.boot_id.as_str(), self.netns_cookie))
     }
 
-    /// Returns what the host is, where that limits its figures: the caveat up to its colon, such as "virtual machines without
-    /// KVM". `None` if there is no caveat.
+    /// Returns the kind of host if it limits the host's figures: the caveat up to its colon, such as "virtual machines
+    /// without KVM". `None` without a caveat.
     pub fn caveat_mark(&self) -> Option<&str> {
         self.caveat.split(':').next().filter(|mark| !mark.is_empty())
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_is_what_the_host_is() {
+    fn the_mark_is_the_kind_of_host() {
         let mark = |caveat: &str| {
             let facts = HostFacts { caveat: caveat.into(), ..HostFacts::default() };
             facts.caveat_mark().map(str::to_owned)

@@ -148,7 +148,7 @@ mod tests {
     use crate::Line;
 
     #[test]
-    fn every_text_comes_in_escaped() {
+    fn every_incoming_text_is_escaped() {
         let json =
             br#"{"a\u001b":["\u001b[2J\r",{"b":"\u202e"}],"c":[null,true,-1,18446744073709551615,0.1]}"#;
         let all: Value = decode(json).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_in_without_end() {
+    fn the_size_of_incoming_documents_is_limited() {
         let refused = |json: String| decode::<Value>(json.as_bytes()).unwrap_err().to_string();
         let list = |item: &str, count| format!("[{}]", vec![item; count].join(","));
         assert_eq!(decode::<Vec<u8>>(list("0", 1_000_000).as_bytes()).unwrap().len(), 1_000_000);

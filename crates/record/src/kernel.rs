@@ -22,20 +22,20 @@ impl std::fmt::Display for KernelVersion {
     }
 }
 
-/// What a part needs of the kernel beyond [`KernelVersion::OLDEST`]. The part's row in its table declares it, and
+/// The kernel version that a part needs beyond [`KernelVersion::OLDEST`]. The part's row in its table declares it, and
 /// docs/reference/kernels.md lists all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelNeed {
-    /// What of the row needs it, such as one value; empty for the whole row.
+    /// The element of the row that needs it, such as one value; empty for the whole row.
     pub of: &'static str,
-    /// The first version that has what is needed.
+    /// The first version that provides it.
     pub since: KernelVersion,
-    /// What serves on an older kernel; empty if nothing does.
+    /// The replacement on an older kernel; empty if there is none.
     pub instead: &'static str,
 }
 
 impl KernelNeed {
-    /// Returns the need of a whole row in whose place nothing serves on an older kernel.
+    /// Returns the need of a whole row without a replacement on an older kernel.
     pub const fn since(major: u32, minor: u32) -> KernelNeed {
         KernelNeed { of: "", since: KernelVersion(major, minor), instead: "" }
     }

@@ -234,8 +234,8 @@ impl RestoreOutcome {
             !restored && both.iter().all(|one| one.restored || is_so(one))
         };
         let (left, unknown) = (every(|one| one.left), every(|one| one.unknown));
-        let told = both.into_iter().filter(|one| restored || !one.restored);
-        RestoreOutcome { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
+        let kept = both.into_iter().filter(|one| restored || !one.restored);
+        RestoreOutcome { restored, left, unknown, notes: kept.flat_map(|one| one.notes).collect() }
     }
 
     pub fn state(&self) -> RestoreState {
@@ -274,7 +274,7 @@ pub struct GroupMember {
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
     Header(Header),
-    /// Facts about a host, as its agent probed them. Of a copy, host A is the source.
+    /// Facts about a host, as its agent probed them. In a copy, host A is the source.
     Host {
         side: Side,
         /// The facts.
@@ -335,15 +335,15 @@ pub enum Line {
     },
     /// The plan of `landspeed copy`.
     Copy(Box<CopyPlan>),
-    /// What a copy had done at one moment.
+    /// The progress of a copy at one time.
     CopyMoment(Box<CopyMoment>),
-    /// A stretch of a copy with one of two settings that are compared.
+    /// A period of a copy with one of two settings that are compared.
     CopyTurn(Box<CopyTurn>),
-    /// What a copy has decided about a setting.
+    /// The decision of a copy about a setting.
     CopyDecision(Box<CopyDecision>),
-    /// What a copy has shown while what was named to hold it was slowed.
+    /// The test of a copy's limit, in which it was slowed in alternate turns.
     CopySlowed(Box<CopySlowed>),
-    /// A condition of a host that changed while a copy ran, and that landspeed did not change.
+    /// A condition of a host that changed during a copy without a change by landspeed.
     ConditionChange(Box<ConditionChange>),
     /// The end of a copy.
     CopyEnd(Box<CopyEnd>),
@@ -366,7 +366,7 @@ mod tests {
     use super::RestoreOutcome;
 
     #[test]
-    fn what_is_left_on_purpose_is_told_from_what_failed() {
+    fn settings_left_on_purpose_are_distinguished_from_failures() {
         let left =
             || RestoreOutcome { left: true, notes: vec!["mtu is 1400".into()], ..RestoreOutcome::default() };
         let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();

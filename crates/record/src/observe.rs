@@ -296,7 +296,7 @@ mod tests {
     use crate::decode;
 
     #[test]
-    fn what_a_peer_sends_in_another_shape_is_unseen() {
+    fn a_detail_of_another_shape_counts_as_unseen() {
         let hostile = br#"{"cpu":{"window_ns":7,"cores":[{"idle_ns":-1}]},"tcp":{},"links":[{"rx_bytes":3}],
             "sockstat":{"held":[1]}}"#;
         let seen: Observations = decode(hostile).unwrap();

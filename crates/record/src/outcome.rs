@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_sends_in_another_shape_is_told() {
+    fn a_detail_of_another_shape_is_reported() {
         let hostile = br#"{"sent_bytes":7,"sweep":[1],"zerocopy_copied":-1,"mptcp":{"subflows":2}}"#;
         let outcome: EndpointOutcome = decode(hostile).unwrap();
         assert_eq!(outcome.observed.unseen.len(), 2, "{outcome:?}");

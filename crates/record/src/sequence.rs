@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_counts_on_and_begins_anew_where_its_count_is_lost() {
+    fn a_folder_continues_its_count_and_restarts_it_if_it_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second] = [(); 2].map(|()| next(folder.path()).unwrap());
         assert_eq!((first.number, second.number), (1, 2));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_orders_what_a_wrong_clock_does_not() {
+    fn the_count_orders_records_despite_a_wrong_clock() {
         let place = |folder: &str, number| RecordSequence { folder: folder.to_owned(), number };
         // The clock was a year ahead when the second record was started.
         let records = vec![

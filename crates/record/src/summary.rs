@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_null_in_json_and_older_figures_for_it_are_read() {
+    fn unknown_figures_are_null_in_json_and_their_older_form_is_read() {
         let json = |of: &Estimate| serde_json::to_string(of).unwrap();
         let open = Estimate { ratio: 1.5, low: 1e-9, high: 1e9 };
         assert_eq!(json(&open), r#"{"ratio":1.5,"low":null,"high":null}"#);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_goes_on_behind_its_last_whole_line() {
+    fn a_record_continues_after_its_last_complete_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
         let note = |text: &str| Line::Note { text: text.to_owned() };

@@ -1,4 +1,4 @@
-//! The conditions of a run: the settings that decide its figures, as the hosts had them when it began.
+//! The conditions of a run: the settings that decide its figures, as they were at the start.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::safe;
 /// A host's name in a report, and its facts.
 pub(crate) type NamedHost<'a> = (&'a str, &'a HostFacts);
 
-/// The offloads that the line of conditions names. The table has all of them.
+/// The offloads that the line of conditions names. The full table has all of them.
 const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum"];
 
 /// Returns remarks on a path: facts that a reader should know and that its routes and addresses do not show.
@@ -19,14 +19,14 @@ pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
-/// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
-/// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.
-/// Settings that a host does not report are named.
+/// Returns the caveats on all figures, then the line of conditions of each host, or one line if both hosts had the same
+/// conditions. Returns nothing if the record has none. `used` holds the congestion controls that the flows' sockets
+/// reported. A line names the settings that the host does not report.
 pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
     [caveats(hosts), of_hosts(hosts, used)].concat()
 }
 
-/// Returns what a reader must know of all figures of the hosts, a line each.
+/// Returns the caveats on all figures of the hosts, one line each.
 fn caveats(hosts: &[NamedHost<'_>]) -> Vec<StyledText> {
     let all: BTreeSet<&str> = hosts.iter().map(|(_, facts)| facts.caveat.as_str()).collect();
     all.into_iter().filter(|caveat| !caveat.is_empty()).map(|caveat| safe(caveat).into()).collect()
@@ -38,16 +38,16 @@ fn of_hosts(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText>
     }
     // A record of one host has no facts about the other one.
     let known = hosts.iter().filter(|(_, facts)| **facts != HostFacts::default());
-    let told: Vec<(&str, String)> = known.map(|(name, facts)| (*name, of_host(facts))).collect();
+    let texts: Vec<(&str, String)> = known.map(|(name, facts)| (*name, of_host(facts))).collect();
     let used = used_words(used);
-    match told.as_slice() {
+    match texts.as_slice() {
         [(_, first), (_, second)] if first == second => {
             vec![format!("conditions found on both hosts: {first}{used}").into()]
         }
         several => {
-            let line = |(nth, (name, told)): (usize, &(&str, String))| {
+            let line = |(nth, (name, text)): (usize, &(&str, String))| {
                 let used = if nth == 0 { used.as_str() } else { "" };
-                format!("conditions found on {}: {told}{used}", safe(name)).into()
+                format!("conditions found on {}: {text}{used}", safe(name)).into()
             };
             several.iter().enumerate().map(line).collect()
         }
@@ -60,7 +60,7 @@ pub(crate) fn used_words(used: &BTreeSet<String>) -> String {
     if names.is_empty() { String::new() } else { format!("; the flows used {}", names.join(", ")) }
 }
 
-/// Returns the section with every setting of every condition, for full detail. CSV takes its table.
+/// Returns the section with every setting of every condition, for full detail. CSV has its table.
 pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
     let named = hosts.iter().flat_map(|(_, facts)| &facts.conditions);
     let settings: BTreeSet<(&String, &String)> = named
@@ -84,7 +84,7 @@ pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
         .in_full()
 }
 
-/// Returns a host's conditions in words.
+/// Formats a host's conditions.
 fn of_host(facts: &HostFacts) -> String {
     if facts.conditions.is_empty() {
         return "not reported".to_owned();
@@ -107,11 +107,11 @@ fn of_host(facts: &HostFacts) -> String {
         ("windows", windows.map(|(receive, send)| format!("windows to {receive} received and {send} sent"))),
         ("timestamps", value("timestamps", "timestamps").map(timestamps)),
     ];
-    let missing: Vec<&str> = parts.iter().filter(|(_, told)| told.is_none()).map(|(name, _)| *name).collect();
+    let missing: Vec<&str> = parts.iter().filter(|(_, text)| text.is_none()).map(|(name, _)| *name).collect();
     let missing = (!missing.is_empty()).then(|| format!("not reported: {}", missing.join(", ")));
-    let told: Vec<String> = parts.into_iter().filter_map(|(_, told)| told).collect();
-    let told = (!told.is_empty()).then(|| told.join(", "));
-    told.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
+    let texts: Vec<String> = parts.into_iter().filter_map(|(_, text)| text).collect();
+    let texts = (!texts.is_empty()).then(|| texts.join(", "));
+    texts.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
 }
 
 fn offloads(facts: &HostFacts) -> Option<String> {
@@ -138,7 +138,7 @@ mod tests {
         HostFacts { conditions, ..HostFacts::default() }
     }
 
-    fn told(a: &HostFacts, b: &HostFacts, used: &[&str]) -> Vec<String> {
+    fn texts(a: &HostFacts, b: &HostFacts, used: &[&str]) -> Vec<String> {
         let used = used.iter().map(|name| (*name).to_owned()).collect();
         lines(&[("A", a), ("B", b)], &used).iter().map(|line| line.words()).collect()
     }
@@ -153,28 +153,28 @@ mod tests {
         ]);
         let line = "conditions found on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; not \
                     reported: qdisc, timestamps; the flows used cubic";
-        assert_eq!(told(&one, &one, &["cubic"]), [line]);
+        assert_eq!(texts(&one, &one, &["cubic"]), [line]);
         let other = host(&[("mtu", &[("mtu", "1500")])]);
         let missing = "not reported: congestion control, offloads, qdisc, windows, timestamps";
-        assert_eq!(told(&other, &one, &[])[0], format!("conditions found on A: MTU 1500; {missing}"));
-        assert_eq!(told(&other, &one, &[]).len(), 2);
+        assert_eq!(texts(&other, &one, &[])[0], format!("conditions found on A: MTU 1500; {missing}"));
+        assert_eq!(texts(&other, &one, &[]).len(), 2);
     }
 
     #[test]
-    fn a_host_that_tells_nothing_beside_one_that_does_is_named() {
+    fn a_host_that_reports_nothing_beside_one_that_does_is_named() {
         let one = host(&[("mtu", &[("mtu", "1500")])]);
-        assert_eq!(told(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
+        assert_eq!(texts(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
         let silent = HostFacts { hostname: "a".into(), ..HostFacts::default() };
-        let lines = told(&silent, &one, &["bbr"]);
+        let lines = texts(&silent, &one, &["bbr"]);
         assert_eq!(lines[0], "conditions found on A: not reported; the flows used bbr");
         assert!(lines[1].starts_with("conditions found on B: MTU 1500"), "{lines:?}");
     }
 
     #[test]
-    fn what_holds_for_all_figures_comes_first_and_once() {
+    fn caveats_on_all_figures_come_first_and_once() {
         let facts = host(&[("mtu", &[("mtu", "1500")])]);
         let facts = HostFacts { caveat: "speeds do not hold\u{1b}".into(), ..facts };
-        let lines = told(&facts, &facts, &[]);
+        let lines = texts(&facts, &facts, &[]);
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].starts_with("speeds do not hold") && !lines[0].contains('\u{1b}'), "{lines:?}");
         assert!(lines[1].starts_with("conditions found on both hosts"), "{lines:?}");
@@ -182,6 +182,6 @@ mod tests {
 
     #[test]
     fn a_record_without_conditions_has_no_line() {
-        assert!(told(&host(&[]), &host(&[]), &["bbr"]).is_empty());
+        assert!(texts(&host(&[]), &host(&[]), &["bbr"]).is_empty());
     }
 }

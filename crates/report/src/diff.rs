@@ -210,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn different_paths_are_told_first_and_have_no_winner() {
+    fn different_paths_are_noted_first_and_have_no_winner() {
         let paths = Some(["dtn1 dtn2 (x to y)", "dtn1 dtn3 (x to z)"].map(String::from));
         let diff = RunDiff { paths, ..diff_of(Estimate { ratio: 0.5, low: 0.4, high: 0.6 }) };
         let report = DiffReport::of(&diff, "a.jsonl", "b.jsonl");
-        let told =
+        let is_noted =
             report.headline.starts_with("DIFFERENT PATHS: A is dtn1 dtn2 (x to y), B is dtn1 dtn3 (x to z)");
-        assert!(told && !report.same_path, "{}", report.headline);
+        assert!(is_noted && !report.same_path, "{}", report.headline);
         assert!(!report.headline.contains("slower"), "{}", report.headline);
     }
 

@@ -10,6 +10,6 @@ pub(crate) fn of(kind: &str) -> ReportSection {
     let lines = WORDS.lines().skip_while(|line| line.strip_prefix("# ") != Some(kind)).skip(1);
     let pairs = lines.map_while(|line| line.split_once(": "));
     let pairs = pairs.map(|(word, meaning)| (word.into(), meaning.into())).collect();
-    ReportSection::new("glossary", "Words")
+    ReportSection::new("glossary", "Terms")
         .all(ReportBlock::only(Visibility::OnPage, [ReportBlock::Pairs("", pairs)]))
 }

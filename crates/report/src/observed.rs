@@ -83,7 +83,7 @@ mod tests {
     const PLAIN: OutputCapabilities = OutputCapabilities::plain(100);
 
     #[test]
-    fn hosts_stand_beside_each_other_and_each_figure_keeps_its_unit() {
+    fn hosts_have_adjacent_columns_and_each_figure_keeps_its_unit() {
         let figure = |name: &str, amount| Figure { name: name.into(), about: "all\u{1b}[2J".into(), amount };
         let of = |host: &str, figures| PartFigures { host: host.into(), part: "tcp-info".into(), figures };
         let a = vec![

@@ -58,9 +58,9 @@ fn dropped(direction: &DirectionStats) -> String {
         ("size", direction.size_drops),
         ("the link's own", direction.faults()),
     ];
-    let told: Vec<String> =
+    let parts: Vec<String> =
         causes.into_iter().filter(|(_, n)| *n > 0).map(|(why, n)| format!("{why} {}", grouped(n))).collect();
-    let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
+    let parts = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
     let others = [
         ("held back", direction.reordered_segments),
         ("marked", direction.marked_segments),
@@ -69,14 +69,13 @@ fn dropped(direction: &DirectionStats) -> String {
     ];
     let others =
         others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("; {} {what}", grouped(n)));
-    told + &others.collect::<String>()
+    parts + &others.collect::<String>()
 }
 
 pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     let unfit = wan.is_some_and(|wan| !wan.unfit.is_empty());
-    unfit.then_some(
-        "Do not rely on this: the link between the hosts was not the path it was told to be (see there).",
-    )
+    unfit
+        .then_some("Do not rely on this: the link between the hosts was not the configured path (see there).")
 }
 
 /// Returns the lines on the link's accuracy: whether figures measured over it are valid, the reasons if they are not,
@@ -84,12 +83,12 @@ pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     let first = match (wan.unfit.is_empty(), wan.link.carrier) {
         (false, _) => {
-            "The link was not the path it was told to be, and what was measured over it is not of that path:"
+            "The link was not the configured path, and figures that were measured over it do not hold for that path:"
         }
         (true, WanCarrier::Threads) => {
-            "The link was on time and dropped nothing of its own: it was the path it was told to be."
+            "The link was on time and dropped nothing of its own: it was the configured path."
         }
-        (true, WanCarrier::Netem) => "Whether the link was the path it was told to be is not known.",
+        (true, WanCarrier::Netem) => "It is not known whether the link was the configured path.",
     };
     let mut lines = vec![first.to_owned()];
     lines.extend(wan.unfit.iter().chain(&wan.link.notes).map(|line| safe(line)));
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_told_by_cause_and_only_where_there_are_some() {
+    fn drops_are_listed_by_cause_if_there_are_any() {
         let direction = DirectionStats { queue_drops: 12, missed_frames: 2, ..DirectionStats::default() };
         assert_eq!(dropped(&direction), "queue 12, the link's own 2");
         let direction = DirectionStats { reordered_segments: 5, ..DirectionStats::default() };

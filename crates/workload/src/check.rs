@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_knows_is_refused() {
+    fn unknown_names_are_refused() {
         let with = |workload| refused(&TrialSpec { workload, ..stream(&[], Nanos(0)) });
         assert_eq!(with(Workload::new("no-such")).as_deref(), Some("workload"));
         assert!(with(Workload::new("stream").with("colour", "red")).is_some());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn options_that_conflict_are_refused() {
         let mut spec = stream(&[], Nanos(0));
         spec.workload = spec.workload.with("reverse", "on");
         assert_eq!(refused(&spec).as_deref(), Some("bidir"));

@@ -207,13 +207,13 @@ pub fn lasts(workload: &Workload, warm_up: Nanos) -> Nanos {
     find(workload).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
 
-/// Returns true if the flows of a workload are landspeed's own, with the settings that a trial asks for; false for an application,
-/// whose programs make theirs, and for an unknown workload.
+/// Returns true if the flows of a workload are landspeed's own, with the settings that a trial requests. Returns false
+/// for an unknown workload and for an application, whose programs open their own flows.
 pub fn has_own_flows(workload: &Workload) -> bool {
     find(workload).is_some_and(|runner| runner.application().is_none())
 }
 
-/// Returns true if a trial of `spec` writes files of its own at both ends; false for an unknown workload.
+/// Returns true if a trial of `spec` writes its own files at both ends; false for an unknown workload.
 pub fn writes_files(spec: &TrialSpec) -> bool {
     find(&spec.workload).is_some_and(|runner| runner.writes_files())
 }

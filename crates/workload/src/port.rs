@@ -152,12 +152,12 @@ impl DataPort {
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
-    /// Starts to listen for flows of a transport for which no port is reserved, at the number that follows from this
-    /// port's.
+    /// Starts to listen for flows of a transport without a reserved port. The port number is derived from this port's
+    /// number.
     ///
     /// # Errors
-    /// Returns [`Error::Spec`] for an unknown transport and if another socket has that number, and
-    /// [`Error::Transport`] if the kernel refuses.
+    /// Returns [`Error::Spec`] for an unknown transport or if another socket has the port, and [`Error::Transport`] if
+    /// the kernel refuses.
     pub fn listen_beside(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let data = transport(TRANSPORT.of(settings))?;
         let at = data_address(data, self.address())?;
@@ -177,25 +177,27 @@ fn apart<'a>(transports: &'a [&'a dyn Transport]) -> impl Iterator<Item = &'a dy
     transports.iter().copied().filter(|transport| transport.name() != SIGNALS)
 }
 
-/// Claims the data ports; `None` if a socket has one of them. A reserved port can be bound again, for its listener, so another
-/// landspeed's reserved port would be shared instead of refused.
+/// Claims the data ports; `None` if another socket has one of them. The kernel would let this process bind a port that
+/// another landspeed has only reserved, because a reserved port must accept its listener. The two would then share the
+/// port.
 fn claim_data(transports: &[&dyn Transport], signals: SocketAddr) -> Option<Vec<OwnedFd>> {
     let ports: BTreeSet<SocketAddr> =
         apart(transports).filter_map(|data| data_address(data, signals).ok()).collect();
     let claims = ports.into_iter().flat_map(|at| {
-        // The signals' own number is reserved for TCP already.
+        // The signals' own port is already reserved for TCP.
         let tcp = (at.port() != signals.port()).then(|| claim(at, SocketType::STREAM));
         tcp.into_iter().chain([claim(at, SocketType::DGRAM)])
     });
     claims.collect::<Result<_, _>>().ok()
 }
 
-/// Binds a socket to a port that no other one has. While it is open, the port can be reserved, and no other session can claim it.
+/// Binds a socket to a port that no other socket has. While it is open, the port can be reserved, and no other session
+/// can claim it.
 fn claim(at: SocketAddr, kind: SocketType) -> rustix::io::Result<OwnedFd> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &at)?;
-    // A socket that shares its port before it is bound would share that of another session.
+    // A socket that has one of these options before the bind would share the port of another session.
     if kind == SocketType::STREAM {
         sockopt::set_socket_reuseaddr(&socket, true)?;
     } else {
@@ -367,9 +369,9 @@ mod tests {
         assert!(others.any(|at| claim_data(&tls, at).is_some()), "some ports are free");
     }
 
-    /// Two sessions that look at the same time do not get the same port.
+    /// If two sessions claim a port at the same time, only one gets it.
     #[test]
-    fn a_claimed_port_is_reserved_by_who_claims_it() {
+    fn a_claimed_port_can_be_reserved_only_by_its_claimant() {
         let all = ["tls", "udp", "udt"].map(|name| transport(name).expect("registered"));
         let claims = |at| Some((claim(at, SocketType::STREAM).ok()?, claim_data(&all, at)?));
         let mut numbers = (0..1_000).map(|n| SocketAddr::new(HERE, 19_000 + 8 * n));
@@ -383,9 +385,9 @@ mod tests {
         }
     }
 
-    /// Flows of another transport come to a copy that goes on.
+    /// A running copy gets flows of another transport.
     #[test]
-    fn a_port_that_listens_listens_for_another_transport_too_where_nobody_else_does() {
+    fn a_listening_port_listens_for_another_transport_once_at_a_time() {
         let (tls, udt) = (with(&[(&TRANSPORT, "tls")]), with(&[(&TRANSPORT, "tls-udt")]));
         let is_free = |at: &SocketAddr| DataPort::open_at(*at, &["tls", "tls-udt"], KEY).is_ok();
         let at = (0..400).map(|n| SocketAddr::new(HERE, 29_000 + 8 * n)).find(is_free).expect("free ports");

@@ -55,11 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_may_open_is_compared_with_what_flows_take() {
+    fn the_limit_of_open_files_is_compared_with_the_need_of_flows() {
         assert!(fits(256, 40, 1024).is_ok() && fits(256, 40, u64::MAX).is_ok());
-        let told = fits(256, 40, 256).expect_err("too few").to_string();
+        let line = fits(256, 40, 256).expect_err("too few").to_string();
         assert_eq!(
-            told,
+            line,
             "256 connections need 272 open files, and this process may have 256, of which 40 are open: raise its limit \
              (ulimit -n 512, or LimitNOFILE= of its service)"
         );
@@ -70,11 +70,11 @@ mod tests {
     fn more_flows_than_local_ports_are_refused() {
         let server = SocketAddr::from(([127, 0, 0, 1], 9));
         assert!(local_ports(1, server).is_ok());
-        let told = local_ports(70_000, server).expect_err("more than there are").to_string();
+        let line = local_ports(70_000, server).expect_err("more than there are").to_string();
         assert!(
-            told.starts_with("70000 connections to 127.0.0.1:9 need as many local ports")
-                && told.contains("sysctl -w"),
-            "{told}"
+            line.starts_with("70000 connections to 127.0.0.1:9 need as many local ports")
+                && line.contains("sysctl -w"),
+            "{line}"
         );
     }
 }

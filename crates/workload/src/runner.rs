@@ -119,13 +119,13 @@ pub trait WorkloadRunner: Send + Sync {
         self.application().map(|application| application.hosts)
     }
 
-    /// Returns true if a trial ends with its work and not after a set time, so that `tune` and `explain` can run it in the place
-    /// of a stream.
+    /// Returns true if a trial ends with its work and not after a set time. `tune` and `explain` can then run it
+    /// instead of a stream.
     fn ends_with_its_work(&self) -> bool {
         self.application().is_some()
     }
 
-    /// Returns true if a trial writes files of its own at both ends, for which an agent needs the permission to copy.
+    /// Returns true if a trial writes its own files at both ends. The agent then needs the permission to copy.
     fn writes_files(&self) -> bool {
         false
     }

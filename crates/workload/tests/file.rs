@@ -71,7 +71,7 @@ fn a_file_without_a_mistake_is_read() {
 }
 
 #[test]
-fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
+fn every_kind_of_mistake_is_reported_with_its_line_and_the_remedy() {
     for (from, to, line, said) in [
         ("title = \"Echo; answers in a second\"", "title = \" \"", 1, "say what it does"),
         ("hosts = [2, 3]", "hosts = [3, 2]", 2, "the fewest and the most"),
@@ -137,15 +137,15 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ),
     ] {
         assert!(FILE.contains(from), "{from}");
-        let told = mistake(&FILE.replacen(from, to, 1));
-        assert!(told.starts_with(&format!("echo.toml:{line}: ")) && told.contains(said), "{to}: {told}");
+        let error = mistake(&FILE.replacen(from, to, 1));
+        assert!(error.starts_with(&format!("echo.toml:{line}: ")) && error.contains(said), "{to}: {error}");
     }
     let without = FILE.split("[[figure]]").next().expect("a part");
     assert!(mistake(without).contains("there is no figure"), "{}", mistake(without));
 }
 
 /// Returns the figure in what a client printed, or the error.
-fn told(figure: &str, output: &str) -> Result<f64, String> {
+fn figure_of(figure: &str, output: &str) -> Result<f64, String> {
     let text = FILE.replacen("line = \"([0-9]+) answers\"", figure, 1);
     let application = read(Path::new("echo.toml"), &text).expect("no mistake");
     let ran = RoleOutput { role: "client".to_owned(), output: output.to_owned(), took: Nanos::secs(1) };
@@ -157,12 +157,12 @@ fn told(figure: &str, output: &str) -> Result<f64, String> {
 fn a_number_that_can_be_read_in_two_ways_is_no_figure_unless_the_file_says_which() {
     const LINE: &str = r#"line = "([0-9.,]+) answers""#;
     for text in ["30,406", "12,5"] {
-        let why = told(LINE, &format!("{text} answers")).expect_err("two readings");
+        let why = figure_of(LINE, &format!("{text} answers")).expect_err("two readings");
         assert!(why.contains(&format!("'{text}'")) && why.contains("thousands"), "{why}");
-        let why = told("json = \"/n\"", &format!("{{\"n\": \"{text}\"}}")).expect_err("no number");
+        let why = figure_of("json = \"/n\"", &format!("{{\"n\": \"{text}\"}}")).expect_err("no number");
         assert!(why.contains(text), "{why}");
     }
-    assert_eq!(told(LINE, "30406.5 answers"), Ok(30406.5));
-    assert_eq!(told(&format!("{LINE}\nthousands = \",\""), "30,406 answers"), Ok(30406.0));
-    assert_eq!(told(&format!("{LINE}\ndecimal = \",\""), "12,5 answers"), Ok(12.5));
+    assert_eq!(figure_of(LINE, "30406.5 answers"), Ok(30406.5));
+    assert_eq!(figure_of(&format!("{LINE}\nthousands = \",\""), "30,406 answers"), Ok(30406.0));
+    assert_eq!(figure_of(&format!("{LINE}\ndecimal = \",\""), "12,5 answers"), Ok(12.5));
 }

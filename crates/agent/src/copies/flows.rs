@@ -1,4 +1,4 @@
-//! The flows of a copy: how this end opens or accepts them.
+//! How this end of a copy opens or accepts flows.
 
 use std::net::SocketAddr;
 
@@ -14,10 +14,10 @@ use crate::session::{CopyFlows, RelayEntry, RelayExit};
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 
-/// This end of the way on which the controller relays flows, open as long as this is kept. Both are `None` where it does not.
+/// This end of a relay. It stays open until dropped. Both parts are `None` if the flows are not relayed.
 type RelayedWay = (Option<RelayEntry>, Option<RelayExit>);
 
-/// Returns how this end gets the flows, and its end of the way where they are relayed.
+/// Returns how this end gets the flows, and its end of the relay if they are relayed.
 pub(super) fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay), String> {
     let most = asked.most.unwrap_or_default().max(asked.count);
     check_number(asked.count)?;
@@ -34,7 +34,7 @@ pub(super) fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, R
     Ok((Flows { count: most, opening, patience, give_up_after }, way))
 }
 
-/// Returns how this end of a copy with the flows `own` gets flows of another transport beside them.
+/// Returns how this end gets flows of another transport in addition to the copy's flows `own`.
 pub(super) fn others_of(
     ports: &DataPorts,
     own: &CopyFlows,
@@ -60,7 +60,7 @@ fn listen_beside(ports: &DataPorts, asked: &CopyFlows) -> Result<Opening, Box<dy
     Ok(Opening::Accept(ports.get(asked.at.port())?.listen_beside(&asked.settings)?))
 }
 
-/// Returns an error if no copy has this number of flows.
+/// Returns an error if a copy cannot have this number of flows.
 pub(super) fn check_number(flows: u32) -> Result<(), String> {
     let is_fine = (1..=MOST_FLOWS).contains(&flows);
     is_fine.then_some(()).ok_or_else(|| format!("a copy has 1 to {MOST_FLOWS} flows"))
@@ -80,7 +80,7 @@ fn connect(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
 fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
     let port = ports.get(asked.at.port())?;
     let listener = port.listen(&asked.settings)?;
-    // The port's own address. The one that was asked for may be of another host, which the controller does not reach.
+    // The port's own address. The requested address may be one of another host, which the controller cannot reach.
     let (_, own) = server_at(port.address(), asked)?;
     let exit = asked.is_relayed.then(|| ports.relay.exit_at(own));
     Ok((Opening::Accept(listener), (None, exit)))
@@ -88,7 +88,7 @@ fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
 
 type ServerResult = Result<(&'static dyn Transport, SocketAddr), Box<dyn std::error::Error>>;
 
-/// Returns the transport of the flows. One that does not encrypt carries no copy.
+/// Returns the transport of the flows. Rejects a transport that does not encrypt.
 fn transport_of(asked: &CopyFlows) -> Result<&'static dyn Transport, String> {
     let name = TRANSPORT.of(&asked.settings);
     let transport = landspeed_transport::find(name).filter(|transport| transport.encrypts().is_some());

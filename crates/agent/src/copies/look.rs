@@ -1,4 +1,4 @@
-//! What is at the paths that a user names.
+//! Finds what exists at the paths that a user names.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, OFlags, statat};
 use super::place::Mounts;
 use crate::session::{FoundPath, PathKind};
 
-/// Returns what is at each of these paths.
+/// Returns what exists at each of these paths.
 ///
 /// # Errors
 /// Returns an error if a path leads out of the folder beneath which it must stay.
@@ -23,7 +23,7 @@ pub(crate) fn look(paths: &[NamedPath]) -> Result<Vec<FoundPath>, String> {
 fn look_at(path: &NamedPath, mounts: &Mounts) -> Result<FoundPath, String> {
     let kind = kind(path).map_err(|_| outside(path.as_path()))?;
     let resolved = resolved(path);
-    // A command may name thousands of files, and nothing lies in a file.
+    // Skips files: a command may name thousands of them, and nothing lies within a file.
     let folder = resolved.as_deref().filter(|_| kind != PathKind::File);
     let place = folder.map(|folder| mounts.place(folder)).unwrap_or_default();
     let resolved = resolved.unwrap_or_else(|| path.as_path().to_owned());
@@ -38,9 +38,9 @@ fn outside(path: &Path) -> String {
     )
 }
 
-/// Returns what is at a path. Only a path that leads out of its folder is an error.
+/// Returns what exists at a path. The only error is a path that leads out of its folder.
 fn kind(path: &NamedPath) -> io::Result<PathKind> {
-    // With a slash at the end, both follow a link.
+    // With a trailing slash, both calls follow a symbolic link.
     Ok(match path.is_folder() {
         Ok(true) if may_read(path) => PathKind::Folder,
         Ok(true) => PathKind::Barred,
@@ -48,7 +48,7 @@ fn kind(path: &NamedPath) -> io::Result<PathKind> {
         Ok(false) => PathKind::File,
         Err(error) => match error.kind() {
             ErrorKind::CrossesDevices => return Err(error),
-            // What has a slash at its end and is no folder.
+            // The path has a trailing slash, but the entry is not a folder.
             ErrorKind::NotADirectory if is_entry(path) => PathKind::File,
             ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
             ErrorKind::PermissionDenied => PathKind::Barred,
@@ -64,14 +64,15 @@ fn may_read(folder: &NamedPath) -> bool {
     }
 }
 
-/// Returns true if the folder above has an entry of this name, whether or not the path has a slash at its end.
+/// Returns true if the parent folder has an entry of this name, with or without a trailing slash in the path.
 fn is_entry(path: &NamedPath) -> bool {
     let Some((above, leaf)) = path.split() else { return false };
     let above = above.open(OFlags::PATH | OFlags::DIRECTORY);
     above.is_ok_and(|above| statat(above, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 
-/// Returns a path without symbolic links, "." and "..", if that is known. Its last component need not exist.
+/// Returns a path without symbolic links, "." and "..", or `None` if it cannot be resolved. Its last component need not
+/// exist.
 fn resolved(path: &NamedPath) -> Option<PathBuf> {
     let above = || {
         let (above, leaf) = path.split()?;
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_at_as_it_is_written() {
+    fn a_trailing_slash_decides_whether_a_link_is_followed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("file"), "f").unwrap();
@@ -110,9 +111,9 @@ mod tests {
         }
     }
 
-    /// A link that leads out is content, and can be copied; what it leads to is not reported.
+    /// A link that leads out is itself content and can be copied. Its destination is not reported.
     #[test]
-    fn nothing_is_told_of_what_is_outside() {
+    fn nothing_outside_the_folder_is_reported() {
         let all = tempfile::tempdir().unwrap();
         let at = |name: &str| all.path().join(name);
         ["in/a", "out"].iter().for_each(|name| std::fs::create_dir_all(at(name)).unwrap());
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_resolved_as_far_as_it_is_there() {
+    fn a_path_is_resolved_as_far_as_it_exists() {
         let folder = tempfile::tempdir().unwrap();
         let all = folder.path().canonicalize().unwrap();
         std::fs::create_dir(all.join("a")).unwrap();

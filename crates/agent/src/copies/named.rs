@@ -1,4 +1,5 @@
-//! The names that alone are copied. They come in parts, because a request is short.
+//! The names of the entries to copy, if only some are copied. They arrive in several requests, because the size of a
+//! request is limited.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 const TOO_MANY: &str =
     "the names of --files-from are longer than 64 MiB, or more than 4 million: name folders instead";
 
-/// Names that came, and that no copy has used.
+/// Names that have arrived and that no copy has used yet.
 #[derive(Default)]
 pub(super) struct NamedEntries(Mutex<Named>);
 
@@ -20,7 +21,7 @@ struct Named {
 }
 
 impl NamedEntries {
-    /// Adds names; with `is_first`, in the place of those that came before.
+    /// Adds names. With `is_first`, first discards the names that arrived before.
     pub(super) fn add(&self, names: Vec<PathBytes>, is_first: bool) -> Result<(), String> {
         let mut named = self.0.lock();
         if is_first {
@@ -42,7 +43,7 @@ impl NamedEntries {
         Ok(())
     }
 
-    /// Returns the names, and keeps none.
+    /// Takes the names and leaves none.
     pub(super) fn take(&self) -> Arc<NameList> {
         Arc::new(NameList::new(std::mem::take(&mut *self.0.lock()).names))
     }

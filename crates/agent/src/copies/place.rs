@@ -1,7 +1,8 @@
-//! Where a folder is, by devices and inodes.
+//! Locates folders by device and inode number.
 //!
-//! With a bind mount, several paths lead to one folder, and other folders are above it on each. The list of mounts says which
-//! folder of which file system is mounted where; a path that follows from it counts if the same folder is there.
+//! With a bind mount, several paths lead to one folder, each through different parent folders. The mount table shows
+//! which folder of which file system is mounted where. A path that follows from the table is used only if the same
+//! folder is really there.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
@@ -18,7 +19,8 @@ use crate::session::{FolderIdentity, FolderPlace};
 pub(super) struct Mounts {
     all: Vec<Mount>,
     by_number: HashMap<u64, usize>,
-    /// By the device of the file system, and by the folder of it that is mounted: a container host has many thousand.
+    /// Indices of the mounts, by the device of their file system and then by their root folder. A container host has
+    /// many thousand mounts.
     by_root: HashMap<Vec<u8>, HashMap<PathBuf, Vec<usize>>>,
 }
 
@@ -27,23 +29,23 @@ struct Mount {
     number: u64,
     /// The device of the file system, as "8:1".
     device: Vec<u8>,
-    /// The folder of the file system that is mounted, from the root of the file system on.
+    /// The folder of the file system that is mounted, as a path from the root of the file system.
     root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     point: PathBuf,
 }
 
-/// What is at a path without symbolic links.
+/// The location of an entry within its file system.
 struct MountedPlace<'a> {
-    /// The mount through which the path leads there.
+    /// The mount through which the path leads to the entry.
     mount: &'a Mount,
-    /// The way there from the root of the file system on.
+    /// The path of the entry from the root of its file system.
     inner: PathBuf,
     own: FolderIdentity,
 }
 
 impl Mounts {
-    /// Reads the mounts. Where that fails there are none, and one path leads to each folder.
+    /// Reads the mount table. If that fails, the table is empty, and each folder has only one path.
     pub(super) fn read() -> Mounts {
         Mounts::parse(&std::fs::read("/proc/thread-self/mountinfo").unwrap_or_default())
     }
@@ -61,47 +63,48 @@ impl Mounts {
         Mounts { all, by_number, by_root }
     }
 
-    /// Returns where the folder at a path is; of one that is missing, where its entry would be made.
+    /// Returns the location of the folder at a path. If the folder is missing, this is the location where it would be
+    /// created.
     pub(super) fn place(&self, path: &Path) -> FolderPlace {
         let Some(there) = path.ancestors().find_map(real) else { return FolderPlace::default() };
         let own = real(path).filter(|folder| folder.is_dir()).and_then(|folder| identity(&folder));
         let mut ways = self.other_paths(&there).unwrap_or_default();
         ways.push(there.clone());
-        // Below a folder that is missing, nothing is mounted.
+        // Nothing is mounted below a missing folder.
         let is_below =
             |mount: &&Mount| own.is_some() && mount.point != there && mount.point.starts_with(&there);
         let others = self.others_of(self.all.iter().filter(is_below));
         FolderPlace { own, within: all_above(&ways), mounted_from: all_above(&others) }
     }
 
-    /// Returns the other paths that lead to what is mounted.
+    /// Returns the other paths to the mounted folders.
     fn others_of<'a>(&'a self, mounts: impl Iterator<Item = &'a Mount>) -> Vec<PathBuf> {
         let mut taken: HashMap<(&[u8], PathBuf), HashSet<u64>> = HashMap::new();
-        // Two mounts of one folder have all its paths as their others: what a third one has is there already.
+        // Two mounts of one folder together yield all its paths, so a third mount adds none.
         let mut is_news = |place: &MountedPlace<'a>| {
             let MountedPlace { mount, inner, .. } = place;
             let numbers = taken.entry((mount.device.as_slice(), inner.clone())).or_default();
             numbers.len() < 2 && numbers.insert(mount.number)
         };
-        // What has one path alone is nowhere else.
+        // Skips folders that have only one path.
         let shared = mounts.filter(|mount| self.others(mount, &mount.root).next().is_some());
         let places = shared.filter_map(|mount| self.what_is_at(&mount.point)).filter(|place| is_news(place));
         places.flat_map(|place| self.paths_beside(&place)).collect()
     }
 
-    /// Returns the mounts besides `mount` that may show what is at `inner` of its file system.
+    /// Returns the mounts other than `mount` that may contain `inner` of its file system.
     fn others<'a>(&'a self, mount: &'a Mount, inner: &'a Path) -> impl Iterator<Item = &'a Mount> {
         let roots = self.by_root.get(&mount.device);
         let showing = inner.ancestors().filter_map(move |root| roots?.get(root)).flatten();
         showing.map(move |index| &self.all[*index]).filter(move |other| other.number != mount.number)
     }
 
-    /// Returns the other paths that lead to what is at a path without symbolic links; `None` if nothing is known of it.
+    /// Returns the other paths to the entry at a path without symbolic links; `None` if its mount is unknown.
     fn other_paths(&self, path: &Path) -> Option<Vec<PathBuf>> {
         self.what_is_at(path).map(|place| self.paths_beside(&place))
     }
 
-    /// Returns what is at a path without symbolic links; `None` if nothing is known of it.
+    /// Returns the location of the entry at a path without symbolic links; `None` if its mount is unknown.
     fn what_is_at(&self, path: &Path) -> Option<MountedPlace<'_>> {
         let mount = &self.all[*self.by_number.get(&mount_number(path)?)?];
         let inner = mount.root.join(path.strip_prefix(&mount.point).ok()?);
@@ -111,18 +114,18 @@ impl Mounts {
     fn paths_beside(&self, place: &MountedPlace<'_>) -> Vec<PathBuf> {
         let MountedPlace { mount, inner, own } = place;
         let lead = |other: &Mount| Some(other.point.join(inner.strip_prefix(&other.root).ok()?));
-        // A path may be hidden by what is mounted on it.
+        // Another mount may hide this path.
         let leads_there = |path: &PathBuf| identity(path) == Some(*own);
         self.others(mount, inner).filter_map(lead).filter(leads_there).collect()
     }
 }
 
-/// Returns what is at these paths, and all that is above it on them.
+/// Returns the folders at these paths and all their parent folders.
 fn all_above(paths: &[PathBuf]) -> BTreeSet<FolderIdentity> {
     let mut all = HashSet::new();
     for path in paths {
         for above in path.ancestors() {
-            // Then all above it is in the set too.
+            // The parents of this folder are in the set already.
             if !all.insert(above) {
                 break;
             }
@@ -142,13 +145,13 @@ fn identity(path: &Path) -> Option<FolderIdentity> {
     Some(FolderIdentity { device: seen.dev(), inode: seen.ino() })
 }
 
-/// Returns the number of the mount through which a path leads to what is there.
+/// Returns the number of the mount that contains the entry at a path.
 fn mount_number(path: &Path) -> Option<u64> {
     let seen = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     (seen.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(seen.stx_mnt_id)
 }
 
-/// Returns the mount of a line of /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+/// Parses a line of /proc/PID/mountinfo (proc_pid_mountinfo(5)).
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
@@ -157,7 +160,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     Some(Mount { number, device, root: path()?, point: path()? })
 }
 
-/// Returns a field in which "\040" stands for a space, and other characters likewise.
+/// Decodes a field in which "\040" represents a space, and other characters are written likewise.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), field);
     while let [first, after @ ..] = rest {
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_lies_in_those_above_it_and_a_missing_one_in_those_that_are_there() {
+    fn a_folder_lies_in_its_parents_and_a_missing_one_in_those_that_exist() {
         let all = tempfile::tempdir().unwrap();
         let at = |name: &str| all.path().join(name);
         std::fs::create_dir_all(at("a/b")).unwrap();
@@ -204,7 +207,8 @@ mod tests {
         assert!((missing.own, file.own) == (None, None) && file.lies_in(&root) && !file.lies_in(&a));
     }
 
-    /// Returns a table with the mount of a path, and with some that the kernel has not: a folder and where it is mounted.
+    /// Returns a mount table with the mount of `path`, and with mounts that the kernel does not have: pairs of a folder
+    /// and its mount point.
     fn mounts(path: &Path, others: &[[&Path; 2]]) -> Mounts {
         let number = mount_number(path).expect("a kernel that says it");
         let of = |[root, point]: [&Path; 2], number| Mount {
@@ -218,7 +222,7 @@ mod tests {
         Mounts::of(std::iter::once(own).chain(others).collect())
     }
 
-    /// What is mounted beside a folder that is not made yet says nothing of the folder.
+    /// A mount beside a missing folder says nothing about the folder.
     #[test]
     fn nothing_is_mounted_below_a_folder_that_is_missing() {
         let all = tempfile::tempdir().unwrap();
@@ -231,15 +235,15 @@ mod tests {
         assert!(missing.mounted_from.is_empty(), "{missing:?}");
     }
 
-    /// If each mount were held against each other one, this would take hours.
+    /// Comparing each mount with each other one would take hours.
     #[test]
-    fn a_hundred_thousand_mounts_are_looked_at() {
+    fn a_hundred_thousand_mounts_take_little_time() {
         let all = tempfile::tempdir().unwrap();
         let path = all.path().canonicalize().unwrap();
         let (folder, apart) = (path.join("folder"), path.join("apart"));
         [&folder, &apart].iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
         let own: Vec<PathBuf> = (0..50_000).map(|number| folder.join(number.to_string())).collect();
-        // Half of them are of one folder, and of the others each is of its own.
+        // Half of the mounts are of one folder. Each of the others has a folder of its own.
         let mut others = vec![[folder.as_path(); 2]; own.len()];
         others.extend(own.iter().map(|path| [path.as_path(); 2]));
         let mounts = mounts(&path, &others);
@@ -248,9 +252,9 @@ mod tests {
         assert!(apart.mounted_from.is_empty(), "{apart:?}");
     }
 
-    /// In the table, a folder is mounted where a link to it stands for the mount.
+    /// In this table, a symbolic link to a folder takes the place of a bind mount of the folder.
     #[test]
-    fn a_folder_lies_in_those_above_it_on_every_path() {
+    fn a_folder_lies_in_its_parents_on_every_path() {
         let all = tempfile::tempdir().unwrap();
         let path = all.path().canonicalize().unwrap();
         let at = |name: &str| path.join(name);
@@ -260,7 +264,7 @@ mod tests {
         let [c, m] = ["a/b/c", "m"].map(|name| bound.place(&at(name)));
         assert!(c.lies_in(&m) && !alone.place(&at("a/b/c")).lies_in(&m));
         assert!(!bound.place(&at("n")).lies_in(&m));
-        // What another mount hides is not at that path.
+        // A path that another mount hides does not count.
         std::fs::create_dir(at("a/b/wrong")).unwrap();
         assert!(!bound.place(&at("a/b/wrong")).lies_in(&m));
     }

@@ -101,7 +101,8 @@ impl Child {
     }
 
     /// Waits until the child ends, kills it if it still runs at `deadline`, and reaps it. Returns its exit status, or
-    /// `None` if the kernel does not report one, as of a child that a disk holds up: it ends with that wait, and is left behind.
+    /// `None` if the kernel does not report one, for example because the child waits for a disk. Such a child is left
+    /// behind and ends when the disk answers.
     pub(crate) fn reap(&mut self, deadline: Instant) -> Option<ExitStatus> {
         if let ended @ Some(_) = self.ended(deadline) {
             return ended;

@@ -292,7 +292,7 @@ struct SessionWorker {
     out: Sender<OutgoingFrame>,
     queue: Receiver<OutgoingFrame>,
     relay: Arc<RelayPlace>,
-    /// What other sessions relay to this agent.
+    /// Frames that other sessions relay to this agent.
     relayed: Receiver<RelayFrame>,
     /// Resolves when the caller closes the session.
     closing: oneshot::Receiver<()>,
@@ -327,7 +327,7 @@ impl SessionWorker {
 
     async fn converse(mut self, mut connection: PeerConnection, beats: Duration) {
         connection.reader.limit = REPLY_LIMIT;
-        // An agent that may change settings has a fixed lease, as its guardian has, however long this end waits.
+        // An agent that may change settings has a fixed lease, as its guardian does, regardless of this end's patience.
         connection.reader.silence = Some(self.pace.limit(self.lease).into());
         connection.reader.stop = Arc::clone(&self.stop);
         let end = {
@@ -360,7 +360,8 @@ async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
     tokio::time::sleep(limit).await;
 }
 
-/// Passes answers and progress messages to their callers, and what is relayed to the other session, until this one ends.
+/// Passes answers and progress messages to their callers, and relayed frames to the other session, until the session
+/// ends.
 async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable, relay: &RelayPlace) -> SessionEnd {
     loop {
         let message = match reader.next_in_session::<MessageToController>().await {

@@ -1,10 +1,10 @@
-//! Where a folder is, whatever path leads to it.
+//! The location of a folder, independent of the path to it.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// A folder, as the kernel of its host knows it.
+/// The identity of a folder in the kernel of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderIdentity {
@@ -12,15 +12,16 @@ pub struct FolderIdentity {
     pub inode: u64,
 }
 
-/// Where a folder is, whatever path leads to it. What is not known is in no folder.
+/// The location of a folder, independent of the path to it. An unknown folder lies in no other folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FolderPlace {
-    /// The folder; `None` if there is none, or if it is not known.
+    /// The folder; `None` if it is missing or unknown.
     pub own: Option<FolderIdentity>,
-    /// The folder and those above it, on each path that leads to it. Of a folder that is missing, those that are there.
+    /// The folder and its parent folders, on every path that leads to it. For a missing folder, only its parent folders
+    /// that exist.
     pub within: BTreeSet<FolderIdentity>,
-    /// Those above what is mounted below the folder, on each other path that leads to it.
+    /// The parent folders of everything mounted below the folder, on every other path to the mounted content.
     pub mounted_from: BTreeSet<FolderIdentity>,
 }
 
@@ -30,7 +31,7 @@ impl FolderPlace {
         other.own.is_some_and(|other| self.within.contains(&other))
     }
 
-    /// Returns true if something that is mounted below this folder is `other`, or lies in it.
+    /// Returns true if something mounted below this folder is `other`, or lies in it.
     pub fn has_mounts_of(&self, other: &FolderPlace) -> bool {
         other.own.is_some_and(|other| self.mounted_from.contains(&other))
     }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_in_no_folder() {
+    fn an_unknown_folder_lies_in_no_folder() {
         let unknown = FolderPlace::default();
         assert!(!unknown.lies_in(&unknown) && !unknown.has_mounts_of(&unknown));
         let [own, above] = [1, 2].map(|inode| FolderIdentity { device: 7, inode });

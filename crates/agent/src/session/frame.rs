@@ -1,4 +1,4 @@
-//! Frames: a 4-byte big-endian length, then as many bytes of JSON, or what is relayed.
+//! Frames: a 4-byte big-endian length, then that many bytes of JSON or of relayed data.
 
 use std::io;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) fn encode(value: &impl Serialize, limit: Bytes) -> Result<Vec<u8>, Fr
     Ok(frame)
 }
 
-/// What a frame of an open session holds.
+/// The content of a frame in an open session.
 pub(crate) enum SessionFrame<T> {
     Message(T),
     Relayed(RelayFrame),
@@ -100,14 +100,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.message(head).await
     }
 
-    /// Reads the next message or what is relayed, in an open session. Otherwise like [`FrameReader::next`].
+    /// Reads the next message or relayed frame of an open session. Otherwise like [`FrameReader::next`].
     pub(crate) async fn next_in_session<T: DeserializeOwned>(
         &mut self,
     ) -> Result<SessionFrame<T>, FrameError> {
         let head = self.head().await?;
         match relayed_length(head).filter(|length| Bytes(u64::from(*length)) <= RELAY_LIMIT) {
             Some(length) => self.relayed(length).await.map(SessionFrame::Relayed),
-            // One that is longer than any relayed frame is longer than any message too.
+            // A frame that is longer than any relayed frame is also longer than any message.
             None => self.message(head).await.map(SessionFrame::Message),
         }
     }
@@ -129,15 +129,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         decode(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
     }
 
-    /// Reads what is relayed. A path that breaks mostly does so within such a frame, which then takes as long as a silence
-    /// may last.
+    /// Reads a relayed frame. A path often breaks within such a frame, so its time limit is the longest allowed
+    /// silence.
     async fn relayed(&mut self, length: u32) -> Result<RelayFrame, FrameError> {
         let longest = self.silence.map_or(LONGEST, |silence| silence.max(LONGEST));
         let body = self.body(length as usize, longest).await?;
         RelayFrame::parse(&body).ok_or_else(|| FrameError::Unknown("nothing that is relayed".to_owned()))
     }
 
-    /// Reads what follows the length of a frame, which may take no longer than `longest`.
+    /// Reads the body of a frame. It must arrive within `longest`.
     async fn body(&mut self, length: usize, longest: Duration) -> Result<Vec<u8>, FrameError> {
         let stop = Arc::clone(&self.stop);
         tokio::select! {

@@ -11,8 +11,9 @@ macro_rules! protocol {
     };
 }
 
-/// The protocol version of this build. It is raised when the meaning or the fields of a message change. It is raised too when the
-/// version on the flows of a copy is, because a host's installed landspeed is used if it has the same protocol.
+/// The protocol version of this build. Raise it when the meaning or the fields of a message change. Raise it too when
+/// the version on the flows of a copy changes, because a host's installed landspeed is used if it has the same
+/// protocol.
 pub(crate) const PROTOCOL: u32 = protocol!();
 
 /// The version that `landspeed --version` prints. If a host's installed landspeed prints the same version, none is sent

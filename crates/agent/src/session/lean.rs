@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_or_cut_stays_as_it_is() {
+    fn a_file_that_is_no_complete_program_stays_unchanged() {
         let whole = std::fs::read("/proc/self/exe").unwrap();
         for file in [b"#!/bin/sh\n".to_vec(), Vec::new(), MAGIC.to_vec(), whole[..5000].to_vec()] {
             assert_eq!(lean(file.clone()), file);

@@ -59,42 +59,42 @@ pub struct CopyRoot {
     pub name_hex: PathBytes,
 }
 
-/// What is at a path.
+/// What exists at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathKind {
     /// A folder, or a symbolic link to one.
     Folder,
-    /// A symbolic link to a folder, where the path has no slash at its end.
+    /// A symbolic link to a folder, if the path has no trailing slash.
     LinkToFolder,
-    /// Anything else that is there.
+    /// Any other existing entry.
     File,
-    /// What this user may not look at, or a folder whose entries this user may not read.
+    /// An entry that this user may not examine, or a folder that this user may not list.
     Barred,
     /// Nothing.
     Missing,
 }
 
-/// What a copy or a comparison does with a path, which the agent may permit or not.
+/// How a copy or a comparison uses a path. The agent may permit or refuse each use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathUse {
-    /// It sends what is there.
+    /// Send what is there.
     Read,
-    /// It makes, replaces and removes what is there, or says what a copy would do there.
+    /// Create, replace and remove entries, or report what a copy would do.
     Write,
-    /// It says whether what is there is the same as elsewhere.
+    /// Report whether the content is the same as elsewhere.
     Compare,
 }
 
-/// What is at a path, and where that is.
+/// What exists at a path, and its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FoundPath {
     pub kind: PathKind,
-    /// The path without symbolic links, "." and "..", where that is known.
+    /// The path without symbolic links, "." and ".."; empty if unknown.
     pub resolved_hex: PathBytes,
-    /// Where that is, whatever path leads to it; not known of a file.
+    /// The location, independent of the path to it; unknown for a file.
     pub place: FolderPlace,
 }
 
@@ -188,14 +188,14 @@ pub enum Request {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
     },
-    /// Report what is at these paths, by the rights of the agent's user. Needs the permission for this use of each path. All
-    /// other requests of a copy need a permission to copy files. Answered with [`Reply::Paths`].
+    /// Report what exists at these paths, as far as the agent's user may see it. Needs the permission for this use of
+    /// each path. All other requests of a copy need a permission to copy files. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes>, to: PathUse },
-    /// Keep names below the source folder, for the next copy or comparison that takes only what is named. Answered with
+    /// Keep names below the source folder for the next copy or comparison that takes only named entries. Answered with
     /// [`Reply::Done`].
     CopyNames {
         names_hex: Vec<PathBytes>,
-        /// True if names that came before are forgotten.
+        /// True to forget the names that arrived before.
         is_first: bool,
     },
     /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
@@ -205,14 +205,14 @@ pub enum Request {
     CopyIn {
         flows: Box<CopyFlows>,
         folder_hex: PathBytes,
-        /// The names that the source may use in that folder, with all that is below them; the empty name for all.
+        /// The names that the source may use in that folder, with everything below them; the empty name for all.
         names_hex: Vec<PathBytes>,
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
         keeping: CopyKeeping,
         rules: Box<CopyRules>,
     },
-    /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
+    /// Compare files and folders with the target's, and copy nothing. Entries that differ wait until
     /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
     CompareOut {
         flows: Box<CopyFlows>,
@@ -221,47 +221,47 @@ pub enum Request {
         keeping: CopyKeeping,
         rules: Box<CopyRules>,
     },
-    /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
+    /// Answer the source's questions about a folder until it has no more questions. Changes nothing. Answered with
     /// [`Reply::Done`].
     CompareIn {
         flows: Box<CopyFlows>,
         folder_hex: PathBytes,
-        /// The names about which the source may ask, with all that is below them; the empty name for all.
+        /// The names about which the source may ask, with everything below them; the empty name for all.
         names_hex: Vec<PathBytes>,
         check: CopyCheck,
         keeping: CopyKeeping,
         rules: Box<CopyRules>,
     },
-    /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
+    /// Report the differing entries that this agent's comparison has found since the last such request. Answered with
     /// [`Reply::CopyListed`].
     CopyListed {},
-    /// Report files of which this agent's copy is proven, if it lists them, and that were not reported before. Answered with
+    /// Report the files whose copies were proven since the last such request, if this agent lists them. Answered with
     /// [`Reply::CopyProven`].
     CopyProven {},
     /// Remove the incomplete files that copies have left in a folder. Answered with [`Reply::CopyLeft`].
     CopyClean {
         folder_hex: PathBytes,
-        /// True to remove nothing.
+        /// True to list the files and remove nothing.
         only_list: bool,
     },
-    /// Report the counts of the copy in which this agent takes part, or of its comparison, and the times of this end.
-    /// Answered with [`Reply::CopyState`].
+    /// Report the counts of the copy or comparison in which this agent takes part, and the times of this end. Answered
+    /// with [`Reply::CopyState`].
     CopyState {},
     /// Open further flows of the copy in which this agent takes part, up to this number. Only the end that opens its
     /// flows can do it. Answered with [`Reply::Done`].
     CopyWiden { flows: u32 },
-    /// Open or accept flows of another transport beside those of the copy in which this agent takes part. They rest
-    /// until a setting names them. The end that accepts them has to be asked first. Answered with [`Reply::Done`].
+    /// Open or accept flows of another transport in addition to the flows of the copy in which this agent takes part.
+    /// They stay idle until a setting names them. Ask the end that accepts them first. Answered with [`Reply::Done`].
     CopyOthers {
-        /// Their settings, with their transport.
+        /// The settings of the flows, including their transport.
         settings: Settings,
-        /// Their number.
+        /// The number of flows.
         flows: u32,
     },
-    /// Replace flows of another transport by flows of the copy's own, for good. The end that accepts them closes their
-    /// port. Answered with [`Reply::Done`].
+    /// Replace the flows of another transport by flows of the copy's own transport, permanently. The end that accepts
+    /// them closes their port. Answered with [`Reply::Done`].
     CopyLeaveOthers {},
-    /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
+    /// Apply a setting to the flows on which this agent sends, and then count for some time what the target receives.
     /// Answered with [`Reply::CopyTurned`], early if the copy ends.
     CopyTurn {
         arm: CopyArm,
@@ -273,8 +273,8 @@ pub enum Request {
     /// Write pieces of long files past the page cache from now on, or through it again. Only the target of a copy can
     /// do it. Answered with [`Reply::Done`].
     CopyWrites { direct: bool },
-    /// Make the work of this end's threads on processors take a tenth longer from now on, for this time, or no more where
-    /// it is zero. Answered with [`Reply::Done`].
+    /// Make the work of this end's processor threads take a tenth longer for this time; zero ends it. Answered with
+    /// [`Reply::Done`].
     CopySlow { for_ns: Nanos },
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
@@ -378,13 +378,13 @@ pub enum Reply {
     Controls {
         /// The names by which flows choose the controls (TCP_CONGESTION), in the order of the request.
         ready: Vec<String>,
-        /// What a reader of the results must know of them, at most a line for each: that Linux's own control serves in
-        /// the place of landspeed's, and that a module was loaded. Agents of older versions have none.
+        /// Notes on the controls for a reader of the results, at most one line for each control: that Linux's own
+        /// control replaces landspeed's, or that a module was loaded. Agents of older versions send none.
         #[serde(default)]
         notes: Vec<String>,
     },
     Paths {
-        /// What is at each path, in the order of the request.
+        /// What exists at each path, in the order of the request.
         found: Vec<FoundPath>,
     },
     Copied {
@@ -394,11 +394,11 @@ pub enum Reply {
         outcome: Box<CopyComparison>,
     },
     CopyListed {
-        /// Empty if no entry waits now.
+        /// Empty if no entry waits.
         entries: Vec<CopyDiffering>,
     },
     CopyProven {
-        /// Empty if no file waits now.
+        /// Empty if no file waits.
         entries: Vec<CopyProven>,
     },
     CopyLeft {
@@ -406,16 +406,16 @@ pub enum Reply {
     },
     CopyState {
         counts: CopyCounts,
-        /// What the stages of this end did with their time.
+        /// The times of the stages of this end.
         #[serde(default)]
         times: Box<CopyEndTimes>,
-        /// Which settings the flows of this end have otherwise than asked for, one line each.
+        /// The settings of this end's flows that differ from the requested ones, one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_as_asked: Vec<String>,
         /// The ciphers of the flows of this end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ciphers: Vec<String>,
-        /// The congestion controls that the sockets of this end have had.
+        /// The congestion controls that the sockets of this end have used.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         controls: Vec<String>,
     },

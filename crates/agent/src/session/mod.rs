@@ -16,9 +16,9 @@
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
 //!    the agent calls its [`RequestHandler`], which restores everything.
 //!
-//! A frame is a 4-byte big-endian length and that many bytes of JSON, or of what the controller relays between two agents
-//! ([`RelayBridge`]). A frame that is oversized, malformed or unknown
-//! ends the session with a line on both ends: the peer is hostile or broken.
+//! A frame is a 4-byte big-endian length and that many bytes of JSON, or of data that the controller relays between two
+//! agents ([`RelayBridge`]). A frame that is oversized, malformed or unknown ends the session with a line on both ends:
+//! the peer is hostile or broken.
 
 mod calls;
 mod child;

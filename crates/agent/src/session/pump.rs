@@ -55,8 +55,8 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
     (Duration::from(lease) / 4).min(LONGEST_INTERVAL)
 }
 
-/// Sends the frames of `queue`, a beat at each interval `every`, and between them those of `relayed`, which `meter` counts.
-/// Returns `Ok` once the last frame is sent or every sender of the queue is gone.
+/// Sends the frames of `queue`, a beat at each interval `every`, and between them the frames of `relayed`, which
+/// `meter` counts. Returns `Ok` once the last frame is sent or every sender of the queue is gone.
 pub(crate) async fn pump(
     writer: &mut WriteHalf,
     queue: &mut Receiver<OutgoingFrame>,

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_counted() {
+    fn suppressed_lines_are_counted() {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&lines);
         let mut limiter = NoticeLimiter::new(LineSink::new(move |line| sink.lock().push(line.to_owned())));

@@ -86,7 +86,7 @@ impl OutgoingFrame {
             .expect("some numbers fit a frame")
     }
 
-    /// Encodes what is relayed.
+    /// Encodes a relayed frame.
     pub(crate) fn relayed(frame: &RelayFrame) -> OutgoingFrame {
         OutgoingFrame { bytes: frame.encode(), last: false }
     }

@@ -5,7 +5,7 @@ use landspeed_agent::session::{Request, Session};
 use super::{ChildAgent, HELLO, framed, options, shell, text};
 
 #[test]
-fn broken_frames_get_a_line_on_both_ends_and_put_everything_back() {
+fn broken_frames_get_a_line_on_both_ends_and_restore_everything() {
     for (frame, line) in [
         (vec![0xff; 4], "a frame of 4294967295 bytes is over the limit of 262144"),
         (
@@ -24,7 +24,7 @@ fn broken_frames_get_a_line_on_both_ends_and_put_everything_back() {
 }
 
 #[test]
-fn without_a_sound_hello_there_is_no_session_to_put_back() {
+fn without_a_valid_hello_there_is_no_session_to_restore() {
     for (bytes, line) in [
         (framed(r#"{"ask":{"id":1,"request":{"request":"probe"}}}"#), "unknown variant `ask`"),
         (framed(r#"{"hello":{"landspeed":"0.1.0"}}"#), "a hello without a protocol version"),

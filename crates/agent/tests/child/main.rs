@@ -94,7 +94,7 @@ fn text(bytes: &[u8]) -> String {
 const HELLO: &str = r#"{"hello":{"protocol":10,"landspeed":"0.1.0","mood":"unknown fields are ignored"}}"#;
 
 #[test]
-fn both_ends_know_each_other_and_a_goodbye_puts_everything_back_first() {
+fn both_ends_know_each_other_and_a_goodbye_restores_everything_first() {
     let agent = ChildAgent::new();
     let session = agent.session(&options());
     assert_eq!(session.name(), "host-a");
@@ -144,7 +144,7 @@ fn a_refusal_and_a_panic_are_one_line_and_the_session_goes_on() {
 }
 
 #[test]
-fn what_does_not_fit_a_frame_is_refused_at_its_own_end() {
+fn a_message_too_large_for_a_frame_is_refused_at_its_own_end() {
     let agent = ChildAgent::new();
     let session = agent.session(&options());
     let error = session.call(&Request::Knobs { device: "x".repeat(300 * 1024) }).unwrap_err().to_string();
@@ -183,7 +183,7 @@ fn an_answer_that_comes_too_late_is_given_up_and_harms_nothing() {
 }
 
 #[test]
-fn an_agent_that_dies_ends_what_waits_and_what_comes() {
+fn an_agent_that_dies_ends_waiting_and_later_requests() {
     let agent = ChildAgent::new();
     let session = agent.session(&options());
     let died = session.call(&Request::Close { port: 2 }).unwrap_err().to_string();
@@ -192,7 +192,7 @@ fn an_agent_that_dies_ends_what_waits_and_what_comes() {
 }
 
 #[test]
-fn an_agent_that_stands_still_is_noticed_and_killed() {
+fn a_stopped_agent_is_noticed_and_killed() {
     let agent = ChildAgent::new();
     let options = Options { lease: Nanos::millis(500), grace: Nanos::millis(100), ..Options::default() };
     let session = agent.session(&options);
@@ -215,7 +215,7 @@ fn a_controller_that_vanishes_is_noticed() {
 }
 
 #[test]
-fn a_controller_that_falls_silent_loses_its_lease_and_is_told() {
+fn a_silent_controller_loses_its_lease_and_learns_of_it() {
     let agent = ChildAgent { lease_ms: 200, ..ChildAgent::new() };
     let output = agent.raw(&framed(HELLO), false);
     assert_eq!(agent.gone(), "nothing was heard for 0.2 s");
@@ -283,7 +283,7 @@ fn an_agent_that_says_nothing_is_given_up() {
 }
 
 #[test]
-fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
+fn an_endless_answer_does_not_delay_a_stop() {
     // A sound hello, then a frame of 16 MB whose bytes come one by one; each is a sign of life.
     let endless =
         r#"printf '\0\0\0\031{"hello":{"protocol":10}}\0\377\377\377'; while printf ' '; do sleep .05; done"#;

@@ -34,30 +34,30 @@ pub(crate) struct AgentArgs {
     /// Allow the controller to change this host's settings (needs root)
     #[arg(long)]
     pub(crate) allow_tune: bool,
-    /// With --listen: allow the controller to run the applications whose files this folder has
+    /// With --listen: allow the controller to run the applications whose files are in this folder
     ///
-    /// A program runs as the user that its file names, `nobody` by default, where the agent is root. `landspeed app list` shows
-    /// those that ship. The folder, all above it and its files must belong to root, or to the user that the agent runs as, and
-    /// no other user may write them.
+    /// If the agent is root, a program runs as the user that its file names, `nobody` by default. `landspeed app list`
+    /// shows the applications that ship. The folder, its parent folders and its files must belong to root or to the
+    /// user that the agent runs as, and no other user may be able to write to them.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_run: Option<PathBuf>,
-    /// With --listen: allow the controller to copy files out of this folder, and all below it
+    /// With --listen: allow the controller to copy files out of this folder and everything below it
     ///
-    /// No symbolic link and no ".." leads out of it. A folder that is mounted below it belongs to it. Give the option once for
-    /// each folder.
+    /// No symbolic link and no ".." leads out of the folder. A file system that is mounted below it belongs to it. Give
+    /// the option once for each folder.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_read: Vec<PathBuf>,
-    /// With --listen: allow the controller to make, replace and delete files in this folder, and all below it
+    /// With --listen: allow the controller to create, replace and delete files in this folder and below it
     ///
-    /// It does not let the controller copy them out. The controller learns what a copy has to know of them: names, lengths,
-    /// times, what else a copy keeps of them, and whether their content is one that it has already. Give the option once for
-    /// each folder.
+    /// It does not permit the controller to copy them out. The controller learns what a copy must know about them:
+    /// names, lengths, times, other attributes that a copy keeps, and whether their content equals content that it
+    /// already has. Give the option once for each folder.
     #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
     pub(crate) allow_write: Vec<PathBuf>,
     /// Allow what needs root: programs whose files say so, and copies as root
     ///
-    /// With --allow-run, --allow-read or --allow-write. An agent that runs as root copies nothing without it: what it makes below
-    /// the folder may have any owner and set-user-ID bits, and may be a device.
+    /// For --allow-run, --allow-read and --allow-write. Without it, an agent that runs as root copies nothing, because
+    /// the entries that it creates below the folder may have any owner and set-user-ID bits, and may be devices.
     #[arg(long, requires = "folders")]
     pub(crate) allow_root: bool,
     /// With --listen: let the token expire after this time
@@ -110,9 +110,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the files that the controller may have copied.
+/// Returns the permission for the controller to copy files.
 fn may_copy(args: &AgentArgs) -> Result<CopyPermission> {
-    // The user's own session could read and write them without the agent.
+    // The user's own session could read and write the files without the agent.
     if args.stdio {
         return Ok(CopyPermission::Anything);
     }

@@ -134,13 +134,13 @@ pub(crate) fn named(word: &str) -> Result<Workload> {
     }
 }
 
-/// Returns landspeed's own workload that is called `word`, if `tune` and `explain` can run it in the place of a stream.
+/// Returns landspeed's own workload called `word`, if `tune` and `explain` can run it instead of a stream.
 pub(crate) fn own(word: &str) -> Option<&'static dyn WorkloadRunner> {
     let own = WORKLOADS.iter().filter(|one| one.application().is_none() && one.ends_with_its_work());
     own.map(|one| &**one).find(|one| one.name() == word)
 }
 
-/// Returns the workload that `tune` and `explain` run in the place of a stream: landspeed's own, or an application.
+/// Returns the workload that `tune` and `explain` run instead of a stream: landspeed's own, or an application.
 pub(crate) fn in_place_of_stream(word: &str) -> Result<Workload> {
     own(word).map_or_else(|| named(word), |runner| Ok(Workload::new(runner.name())))
 }

@@ -61,47 +61,47 @@ use summary::beside_files;
 use tuned::CopyTuneArgs;
 use verify::VerifiedFrom;
 
-/// The part of the long help that is about no single option.
+/// The part of the long help that concerns no single option.
 const HELP: &str = "\
-A folder lands in TARGET under its own name; with a slash at its end (run7/),
-its entries land there. A single file takes TARGET's name unless a folder is
-there.
+A folder is copied into TARGET under its own name. With a slash at its end
+(run7/), only its entries are copied into TARGET. A single file gets TARGET's
+name, unless TARGET is a folder.
 
 Names, content, modes, times, extended attributes, ACLs, symbolic links and
-FIFOs are copied, and where the far end is root owners and groups by their
-numbers, with set-user-ID bits and capabilities. Files that are hard links to
-each other stay so. What the target does not take of this is counted by kind,
-and the copy ends with 6: --keep leaves kinds out. A hole takes no time, and no
-room where the target's file system has holes. Sockets are named and left out,
-and devices without --devices.
+FIFOs are copied. If the far end is root, so are owners and groups by number,
+set-user-ID bits and capabilities. Files that are hard links to each other stay
+hard links. Attributes that the target does not accept are counted by kind, and
+the copy ends with 6; --keep leaves kinds out. A hole takes no time, and no
+space if the target's file system has holes. Sockets are named and left out,
+and so are devices without --devices.
 
-Within one host the data take loopback, encrypted as between hosts: that works,
-and cp is faster.
+Within one host, the data uses loopback, encrypted as between hosts. That
+works, but cp is faster.
 
-An entry that is there with the same size and time is left as it is. What an
-interrupted copy has received stays in TARGET/.landspeed-copy: the same command
-goes on from there.
+An entry of the same size and time stays as it is. What an interrupted copy has
+received stays in TARGET/.landspeed-copy, and the same command continues from
+there.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
-the source. Where a firewall or NAT forbids that, the other one does. Where
-neither reaches the other, data pass through this machine, over the sessions by
-which it reaches both (ssh, for example): slower, and still encrypted from one
-host to the other. landspeed says so before it begins; --direct refuses it.
+the source. If a firewall or NAT prevents that, the other host opens them. If
+neither host reaches the other, this machine relays the data over its sessions
+with both (ssh, for example). That is slower, and still encrypted from one host
+to the other. landspeed says so before it begins; --direct refuses it.
 
-On a lossy path, --set socket-congestion=bbr or --transport udt may carry more.
-`landspeed measure stream` shows what carries most.
+On a lossy path, --set socket-congestion=bbr or --transport udt may be faster.
+`landspeed measure stream` shows which is.
 
-Where the path breaks for a while, flows are opened again for ten times
---patience, 5 minutes by default, and nothing that has arrived is sent again.
+If the path breaks, broken flows are opened again for up to ten times
+--patience, 5 minutes by default. Data that has arrived is not sent again.
 
---tune sets both hosts, while it copies, as the newest `landspeed tune` of this
-path has kept them, and restores all at the end of the copy, however it ends.
-It needs logins as root, because a copy does not become root by itself.
+With --tune, both hosts have the settings that the newest `landspeed tune` of
+this path kept. All settings are restored at the end of the copy, however it
+ends. --tune needs logins as root, because a copy does not become root itself.
 
-While it runs and at its end, a copy names what holds it and what would hold it
-next: a disk, a file system, a processor or its quota, a window, losses, the
-path's rate, a relay, or --limit-rate. `landspeed show last` prints it again
-from the copy's record, also as a page (--html).";
+While it runs and at its end, a copy names its limit and the next one: a disk,
+a file system, a processor or its quota, a window, losses, the path's rate, a
+relay, or --limit-rate. `landspeed show last` shows this again from the copy's
+record, also as a page (--html).";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,14 +109,14 @@ Examples:
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy dtn1:/data dtn1:/backup        within a host
-  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
-  landspeed copy --verify run7 dtn2:/scratch    whether all is there
-  landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
+  landspeed copy --dry-run run7 dtn2:/scratch   show what the first one would do
+  landspeed copy --verify run7 dtn2:/scratch    check that all is there
+  landspeed copy --delete run7 dtn2:/scratch    and delete what run7 lacks
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
-  landspeed copy --clean dtn2:/scratch          give an interrupted copy up
+  landspeed copy --clean dtn2:/scratch          give up an interrupted copy
   landspeed copy --transport quic run7 dtn2:    over QUIC
-  landspeed copy --tune run7 root@dtn2:/scratch with hosts as tune kept them
-  landspeed copy --against rsync,scp run7 dtn2: beside rsync and scp, by turns";
+  landspeed copy --tune run7 root@dtn2:/scratch with the settings of tune
+  landspeed copy --against rsync,scp run7 dtn2: compared with rsync and scp";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -124,12 +124,12 @@ Examples:
 pub(crate) struct CopyArgs {
     /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
     ///
-    /// A path with a colon in its name is written ./a:b. All sources are on one host.
+    /// To name a path with a colon, write ./a:b. All sources are on one host.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<OsString>,
     /// Read from this host, with plain source paths: 'local', 'netns:NAME', [user@]host or an agent's line
     ///
-    /// An agent that was started by hand lets files be copied only out of its --allow-read folders, and only into its
+    /// An agent that was started by hand permits copies only out of its --allow-read folders and only into its
     /// --allow-write folders.
     #[arg(long, value_name = "HOST")]
     pub(crate) from: Option<String>,
@@ -138,11 +138,11 @@ pub(crate) struct CopyArgs {
     pub(crate) to: Option<String>,
     /// Send over this many flows
     ///
-    /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
-    /// a loss only the flow that lost slows down.
+    /// The default is four. Each flow has its own threads at both ends, so that ciphers and digests use several
+    /// processors. After a loss, only the flow that lost a packet slows down.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) flows: Option<u32>,
-    /// Refuse to send data through this machine where neither host reaches the other
+    /// Refuse to relay data through this machine if neither host reaches the other
     #[arg(long, conflicts_with = "clean")]
     pub(crate) direct: bool,
     /// End before the files are on stable storage
@@ -153,8 +153,8 @@ pub(crate) struct CopyArgs {
     pub(crate) dry_run: bool,
     /// Compare source and target, and copy nothing: names, content, and what a copy keeps, except holes
     ///
-    /// Both ends read the files of the same length, and their digests are compared: no content is sent. --verify=disk reads those
-    /// of the target from its disk, also where the system holds them in memory, as it does after a copy.
+    /// Both ends read files of the same length and compare their digests; no content is sent. --verify=disk reads the
+    /// target's files from its disk, even if the system holds them in memory, as it does after a copy.
     #[arg(
         long,
         value_name = "FROM",
@@ -166,10 +166,10 @@ pub(crate) struct CopyArgs {
     pub(crate) verify: Option<VerifiedFrom>,
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
-    /// The next copy then sends these files from their beginning. A copy that runs is left alone.
+    /// The next copy then sends these files from their beginning. A running copy is not affected.
     #[arg(long, conflicts_with_all = ["verify", "from", "no_sync", "keep", "devices"])]
     pub(crate) clean: bool,
-    /// List all names, not only a screen of them
+    /// List all names, not only a screenful
     #[arg(long)]
     pub(crate) full: bool,
     /// Print one JSON document
@@ -196,7 +196,7 @@ pub(crate) struct CopyArgs {
 }
 
 impl CopyArgs {
-    /// Returns the number of flows that the copy begins with.
+    /// Returns the initial number of flows.
     fn flows(&self) -> u32 {
         self.flows.unwrap_or(choose::USUAL_FLOWS)
     }
@@ -207,15 +207,15 @@ impl CopyArgs {
 pub(crate) struct CopyDocument {
     #[serde(flatten)]
     report: CopyReport,
-    /// The line about the flows, if the user chose anything about them.
+    /// The line about the flows, if the user chose any of their options.
     #[serde(skip)]
     asked_flow: Option<String>,
-    /// What `--manifest` wrote; null without it.
+    /// What `--manifest` wrote; null without the option.
     manifest: Option<ManifestCounts>,
-    /// The sources whose entries land in the target's folder itself. It is there in every copy.
+    /// Number of sources that give only their entries to the target's folder. Each counts this folder as unchanged.
     #[serde(skip)]
     into_folder: u64,
-    /// True if the copy ends where what is to come is larger than the target's room.
+    /// True if the copy ends when the remaining data exceeds the target's free space.
     #[serde(skip)]
     checks_room: bool,
 }
@@ -236,7 +236,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
-    // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
+    // A session over the path of the flows notices the path's return later, because ssh's TCP may wait up to twice the
+    // silence.
     let outlasted = (!args.tune.is_asked()).then(|| args.reach.patience.times(2 * COPY_PATIENCE_TIMES));
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
     let mut joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
@@ -285,7 +286,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let report = copy_report(&record, "")?;
     let unrestored = tuned::unrestored(&report);
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    // The copy is done, whatever becomes of its manifest.
+    // The copy itself is complete, even if its manifest fails.
     let (manifest, unwritten) = match manifest.map(Manifest::finish).transpose() {
         Ok(manifest) => (manifest, None),
         Err(error) => (None, Some(error)),
@@ -300,7 +301,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     })
 }
 
-/// Copies, and returns the record, and the error that ended the copy, if one did.
+/// Copies. Returns the record, and the error that ended the copy, if any.
 fn recorded(
     joined: &mut JoinedHosts,
     what: &CopyOptions,
@@ -339,7 +340,7 @@ pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Prints a report: as one JSON document, or as lines, all of them or a screen.
+/// Prints a report as one JSON document, or as lines, all of them or a screenful.
 fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -> Vec<String>) -> Result<()> {
     match args.json {
         true => out(&landspeed_report::json(report)),
@@ -347,7 +348,7 @@ fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -
     }
 }
 
-/// Compares source and target. Entries that differ go to `on_differing`.
+/// Compares source and target. Passes differing entries to `on_differing`.
 fn compared(
     joined: &JoinedHosts,
     what: &CopyOptions,
@@ -407,7 +408,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
             "{target} has no room left: free some there, and the same command goes on{beside}"
         ));
     }
-    // Where the target is full, all others fail for the same reason.
+    // On a full target, all other entries fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));

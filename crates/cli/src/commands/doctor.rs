@@ -113,7 +113,7 @@ fn print(document: &DoctorDocument, form: &ListArgs) -> Result<()> {
     }
     let rows: Vec<Vec<String>> = document.findings.iter().map(row).collect();
     let heads = ["", "host", "link", "knob", "now", "finding", "remedy", "command"];
-    list_as(&heads, &rows, document, form, || told(&document.findings))
+    list_as(&heads, &rows, document, form, || in_words(&document.findings))
 }
 
 fn words(path: DoctorPath) -> Option<String> {
@@ -191,7 +191,7 @@ impl CheckedLink<'_> {
 }
 
 /// Returns a hint that names the parts for which the kernel with this release is too old; `None` if there are none.
-/// The change of settings is left out: a rule of the crate `knob` looks whether the kernel allows it.
+/// Changing settings is not among these parts: a rule of the crate `knob` checks it.
 fn too_old(release: &str) -> Option<SettingFinding> {
     let version = KernelVersion::of(release);
     let parts = kernels::needs().into_iter().filter(|(_, need)| {
@@ -210,7 +210,7 @@ fn too_old(release: &str) -> Option<SettingFinding> {
 }
 
 /// Formats each finding in several lines: the value, the problem, the remedy, and the remedy's command if there is one.
-fn told(findings: &[DoctorFinding]) -> String {
+fn in_words(findings: &[DoctorFinding]) -> String {
     let rows = findings.iter().flat_map(|one| {
         let finding = &one.finding;
         let knob = if finding.knob.is_empty() { String::new() } else { format!("{} is ", finding.knob) };
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_too_old_for_what_came_after_it() {
+    fn a_kernel_is_too_old_for_later_parts() {
         let said = |release: &str| too_old(release).map(|finding| finding.what).unwrap_or_default();
         let old = said("5.10.0-36-amd64");
         for part in ["path local (Linux 5.14)", "path mptcp (Linux 5.16)", "rto-min-us (Linux 6.11)"] {
@@ -276,6 +276,6 @@ mod tests {
         let path = DoctorPath { rate: Some(BitRate(1e9)), rtt: None };
         let findings = checked.findings(path);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(told(&findings).contains("5.10.0-36-amd64") && !told(&findings).contains(" is 5.10"));
+        assert!(in_words(&findings).contains("5.10.0-36-amd64") && !in_words(&findings).contains(" is 5.10"));
     }
 }

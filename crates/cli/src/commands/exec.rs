@@ -22,7 +22,7 @@ use crate::groups::choices;
 
 /// The part of the help that explains how paths work.
 const PATHS_HELP: &str = "\
-A program that runs over a path is not changed and not told. `local` carries
+The program itself is unchanged and does not notice the path. `local` carries
 connections between two programs that both run over it, on one host, as the
 same user:
 
@@ -44,24 +44,25 @@ pub(crate) struct ExecArgs {
     pub(crate) path: String,
     /// Put only connections to this port, or with this network, on the path (may be repeated)
     ///
-    /// A port (6379) is the one that the server listens on, whichever end the program is. A network (10.0.0.0/8, fd00::/8) or an
-    /// address (10.0.0.1) is the peer's. Of several, one must fit. Other connections stay on TCP and are not counted, so that
-    /// --require does not fail for them. mptcp, smc and rsocket take all.
+    /// A port (6379) is the one on which the server listens, whichever end the program is. A network (10.0.0.0/8,
+    /// fd00::/8) or an address (10.0.0.1) is that of the peer. A connection needs to match only one of several. Other
+    /// connections stay on TCP and are not counted, so that --require does not fail because of them. mptcp, smc and
+    /// rsocket carry all connections.
     #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<PortOrNetwork>)]
     pub(crate) only: Vec<PortOrNetwork>,
-    /// Fail where a connection stayed on TCP, where a call failed that the path lacks, or where there was no connection
+    /// Fail if a connection stayed on TCP, if a call failed that the path lacks, or if there was no connection
     #[arg(long)]
     pub(crate) require: bool,
-    /// With the path local: wait this long at most until the other program has accepted
+    /// With the path local: wait at most this long until the other program has accepted
     ///
-    /// Then the connection stays on TCP. Programs on a busy or slow host accept late, and more connections are carried there with a
-    /// longer time; but where the other program accepts none, each connection waits for it.
+    /// After this time, the connection stays on TCP. Programs on a busy or slow host accept late, so a longer time lets
+    /// the path carry more connections. But if the other program accepts none, each connection waits this long.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = ACCEPT_PATIENCE)]
     pub(crate) patience: Nanos,
     /// Count the bytes of carried connections too (root)
     ///
-    /// A BPF program in the kernel counts them, because only the kernel sees a socket until it closes. It costs a little at every call
-    /// that sends or receives.
+    /// A BPF program in the kernel counts them, because only the kernel sees a socket until it closes. It makes every
+    /// call that sends or receives slightly slower.
     #[arg(long)]
     pub(crate) bytes: bool,
     /// Print the counts as JSON, on standard error
@@ -91,7 +92,7 @@ pub(crate) struct ExecReport {
     /// True if processes of the program continue in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
-    /// Why the path could not be put below the program, or why its connections are not known.
+    /// Why the program could not run over the path, or why its connections are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unable: Option<String>,
 }
@@ -216,7 +217,8 @@ fn did(what: MissingFeature, count: u64) -> String {
     format!("{times} {}", what.words())
 }
 
-/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) sent 1234 packets meanwhile".
+/// Formats what an RDMA device sent during the run: "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) sent 1234 packets
+/// meanwhile".
 fn sent_by(port: &RdmaDevice) -> String {
     let sent = match port.packets_sent {
         Some(packets) => format!("sent {packets} packets meanwhile"),

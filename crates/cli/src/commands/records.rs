@@ -51,7 +51,7 @@ fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
     match outline(path) {
         Ok(outline) => {
             let began = outline.header.started.parse().unwrap_or(modified);
-            (outline.header.sequence.clone(), began, told(row, path, began, outline))
+            (outline.header.sequence.clone(), began, with_outline(row, path, began, outline))
         }
         Err(why) => {
             let (state, result) = unread(&why);
@@ -73,7 +73,7 @@ fn unread(why: &RecordReadError) -> (RecordState, &'static str) {
     }
 }
 
-fn told(row: RecordRow, path: &Path, began: Timestamp, outline: RecordOutline) -> RecordRow {
+fn with_outline(row: RecordRow, path: &Path, began: Timestamp, outline: RecordOutline) -> RecordRow {
     let result = kinds::find(&outline.header.kind).map(|row| (row.result)(&outline, path));
     let header = outline.header;
     let row = RecordRow {

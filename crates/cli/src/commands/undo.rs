@@ -25,8 +25,8 @@ use crate::{hosts, labs};
 pub(crate) struct UndoArgs {
     /// Hosts to restore [default: this one]
     ///
-    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen --allow-tune` printed. Labs are removed
-    /// on this host alone.
+    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen --allow-tune` printed.
+    /// Labs are removed on this host only.
     #[arg(value_name = "HOST", conflicts_with = "forget")]
     pub(crate) hosts: Vec<String>,
     /// Show what would be restored, and change nothing
@@ -35,9 +35,9 @@ pub(crate) struct UndoArgs {
     /// Restore this network namespace only, and remove no labs
     #[arg(long)]
     pub(crate) here: bool,
-    /// Also restore what a write that was cut short may have changed
+    /// Also restore what an interrupted write may have changed
     ///
-    /// Such a write was cut short over two minutes ago; another program may have changed the setting since.
+    /// The write was interrupted more than two minutes ago, so another program may have changed the setting since.
     #[arg(long, conflicts_with = "forget")]
     pub(crate) unsure: bool,
     /// Restore nothing: show what is given up, then remove the journal

@@ -1,11 +1,12 @@
-//! Copies by turns with other programs.
+//! Copies in turn with other programs.
 
 use rustix::process::Signal;
 
 use super::*;
 use crate::support::ours::signal;
 
-/// Makes a source and a target with a file that is to stay. Returns their paths, of the target with its host.
+/// Creates a source, and a target with a file that must stay. Returns their paths; that of the target includes its
+/// host.
 fn places(hosts: &TestHosts) -> [String; 2] {
     tree(&hosts.file("src"));
     symlink("a/short", hosts.file("src/link")).unwrap();
@@ -14,7 +15,7 @@ fn places(hosts: &TestHosts) -> [String; 2] {
     [hosts.file("src").display().to_string(), format!("root@10.99.0.3:{}", hosts.file("dst").display())]
 }
 
-/// Compares, and returns the JSON document. Source and target stay as they are.
+/// Compares, and returns the JSON document. Source and target do not change.
 fn compared(hosts: &TestHosts, args: &[&str], code: i32) -> Value {
     let trees = || ["src", "dst"].map(|name| without_times_of_root(&listing(&hosts.file(name))));
     let before = trees();
@@ -23,7 +24,7 @@ fn compared(hosts: &TestHosts, args: &[&str], code: i32) -> Value {
     document
 }
 
-/// The time of the target's folder changes where a folder in it is made and removed.
+/// The time of the target's folder changes when a folder in it is created and removed.
 fn without_times_of_root(listing: &str) -> String {
     listing.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>().join("\n")
 }
@@ -45,7 +46,7 @@ fn other_programs_copy_by_turns_and_one_that_fails_or_is_missing_is_named() {
     let document = compared(&hosts, &[&args[..], &["--turns", "2", from.as_str(), to.as_str()]].concat(), 0);
     let scp = program(&document, "scp");
     assert_eq!(scp["turns"].as_array().map(Vec::len), Some(2), "{document}");
-    // The hosts have an sshd each, which counts.
+    // Each host has its own sshd, which counts processor time.
     for of in [program(&document, "landspeed"), scp] {
         assert!(
             of["turns"].as_array().unwrap().iter().all(|turn| turn["cpu_ns"].as_u64() > Some(0)),
@@ -125,7 +126,7 @@ fn a_signal_removes_what_was_copied() {
     assert_eq!(fs::read(hosts.file("dst/kept")).unwrap(), b"kept");
 }
 
-/// The other program fills the target's file system, so that landspeed's later copies are of less.
+/// The other program fills the target's file system, so that landspeed's later copies are incomplete.
 #[test]
 fn a_turn_that_copies_less_than_the_first_one_does_not_count() {
     needs_root!();
@@ -144,7 +145,7 @@ fn a_turn_that_copies_less_than_the_first_one_does_not_count() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_before_anything_is_copied() {
+fn a_comparison_that_cannot_be_made_is_refused_before_anything_is_copied() {
     needs_root!();
     let hosts = TestHosts::new();
     let [from, to] = places(&hosts);

@@ -1,4 +1,4 @@
-//! Settings that are compared while a copy runs.
+//! Settings that a copy compares while it runs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,8 +27,9 @@ fn only_record(hosts: &TestHosts) -> PathBuf {
     found
 }
 
-/// A file that is one hole makes the copy look long: it is looked at last, when 64 of the others are left. The data
-/// suffice for some turns; a machine that becomes several times slower meanwhile may have more of them.
+/// A file that is a single hole makes the copy look long. The walk reaches it last, when 64 of the other files are
+/// left. The data suffices for some turns. A machine that becomes several times slower during the test may have more of
+/// them.
 #[test]
 fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() {
     needs_root!();
@@ -56,14 +57,14 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     let of = |is_candidate: bool| turns.iter().find(|turn| turn["is_candidate"] == is_candidate);
     let arms = [of(false), of(true)].map(|turn| turn.expect("a turn of each")["arm"].clone());
     assert_ne!(arms[0], arms[1], "{turns:?}");
-    // A turn that counts has the control that its setting names: the sockets of all flows were asked.
+    // A counted turn has the congestion control that its setting names: the sockets of all flows were asked.
     let has_own = |turn: &Value| turn["counted"]["control"] == turn["arm"]["control"];
     let mut clean = turns.iter().filter(|turn| turn["counted"]["is_clean"] == true);
     assert!(clean.all(|turn| turn["arm"]["control"].is_null() || has_own(turn)), "{turns:?}");
     let (out, err) = text(&hosts.landspeed(&["show", "last"]).output().expect("it runs"));
     assert!(out.contains("no gain proven: the default settings stay"), "{out}{err}");
 
-    // As if the copy had kept another setting: the next one over this path begins with it.
+    // Pretends that the copy kept another setting. The next copy over this path begins with it.
     let kept = text_of_record.replace("\"kept\":null", "\"kept\":{\"flows\":2,\"control\":null}");
     assert_ne!(kept, text_of_record);
     let judged = kept.replace("\"is_judged\":false", "\"is_judged\":true");
@@ -79,15 +80,15 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     assert_eq!(done["decisions"], Value::Array(Vec::new()), "{done}");
 }
 
-/// Returns how many datagrams of UDP the kernel of a host has received.
+/// Returns the number of UDP datagrams that the kernel of a host has received.
 fn datagrams(hosts: &TestHosts, host: &str) -> u64 {
     let seen = sh(&format!("ip netns exec {} cat /proc/net/snmp", hosts.ns(host)));
     let counts = seen.lines().filter(|line| line.starts_with("Udp: ")).nth(1).expect("names, then counts");
     counts.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a number")
 }
 
-/// As if an earlier copy had kept UDT: the next one begins with it, and one that UDP does not reach stays on TCP and
-/// says so.
+/// Pretends that an earlier copy kept UDT. The next copy begins with it. A copy that UDP does not reach stays on TCP
+/// and reports this.
 #[test]
 fn a_copy_uses_udt_where_an_earlier_one_has_kept_it_and_stays_on_tcp_where_it_is_not_let_in() {
     needs_root!();

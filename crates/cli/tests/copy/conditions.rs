@@ -1,21 +1,21 @@
-//! Settings and links that change while a copy runs.
+//! Settings and links that change during a copy.
 
 use super::record::shown;
 use super::*;
 
 #[test]
-fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
+fn changes_during_a_copy_are_in_every_form_of_its_report() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
     fs::create_dir(hosts.file("src")).unwrap();
     fs::write(hosts.file("src/long"), long_content()).unwrap();
-    // 40 seconds: the hosts are asked again after 30.
+    // The copy takes 40 seconds: the hosts are asked again after 30.
     let (from, to) = (at("src/"), format!("{B}:{}", at("dst")));
     let mut command = command(&hosts, &["--limit-rate", "1MB/s", "--json", &from, &to]);
     let mut copying = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
     assert!(within(Duration::from_secs(60), || has_part(&hosts.file("dst"), 100)), "the copy does not begin");
-    // The hosts were asked before any data came, and have had time to answer.
+    // The hosts were asked before any data arrived, and have had time to answer.
     std::thread::sleep(Duration::from_secs(2));
     let within_b = format!("ip netns exec {}", hosts.ns("b"));
     // The other end of its link goes down and up again.
@@ -47,7 +47,7 @@ fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
         );
         let [since, until, end] = [&change["since_ns"], &change["until_ns"], &done["duration_ns"]]
             .map(|time| time.as_u64().expect("nanoseconds"));
-        // The question at the end would be answered after it.
+        // The last request would be answered after the end.
         assert!(since < until && until + 3_000_000_000 < end, "seen while it ran: {done}");
     }
     assert_eq!(done["target_facts"]["conditions"]["timestamps"]["timestamps"], "1", "as it began: {done}");
@@ -60,7 +60,7 @@ fn what_changes_while_a_copy_runs_is_in_every_form_of_its_report() {
     assert_eq!(checked("copy", &shown(&hosts, &["--json"])), done);
 }
 
-/// It takes long enough to be asked at its end too.
+/// The copy takes long enough for a request at its end too.
 #[test]
 fn a_copy_during_which_nothing_changes_reports_no_change() {
     needs_root!();

@@ -1,4 +1,4 @@
-//! What a copy keeps of entries beside their content, and what it says of what it cannot keep.
+//! The attributes that a copy keeps, and its report on those that it cannot keep.
 
 use rustix::fs::XattrFlags;
 
@@ -6,7 +6,7 @@ use super::refusals::script;
 use super::*;
 use crate::support::skip;
 
-/// Gives a file an extended attribute. Returns false where the file system has none.
+/// Sets an extended attribute of a file. Returns false if the file system has none.
 fn set(path: &Path, name: &str) -> bool {
     rustix::fs::setxattr(path, name, b"value", XattrFlags::empty()).is_ok()
 }
@@ -41,7 +41,7 @@ fn owners_and_attributes_are_kept_where_the_far_end_is_root() {
 
 /// ramfs has no attributes.
 #[test]
-fn what_the_target_does_not_take_is_told_and_can_be_left_out() {
+fn attributes_that_the_target_refuses_are_reported_and_can_be_left_out() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

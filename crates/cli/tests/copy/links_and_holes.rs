@@ -1,4 +1,4 @@
-//! What a copy keeps beside names and content: hard links, and holes.
+//! Hard links and holes in a copy.
 
 use std::os::unix::fs::FileExt;
 
@@ -22,7 +22,7 @@ fn links_and_holes_are_kept_between_hosts() {
         ["dst/a/b/long", "dst/long", "dst/a/again"].map(|name| fs::metadata(hosts.file(name)).unwrap());
     assert!(linked.iter().all(|one| (one.ino(), one.nlink()) == (linked[0].ino(), 3)));
     ended(&hosts, &["--verify", &at("src/"), &there("dst")], "copy-verify", 0);
-    // One of them becomes a file of its own, with the content and the time of before.
+    // One of the links becomes a separate file, with the same content and time.
     sh(&format!("cp -p {0} {0}.own && mv {0}.own {0}", at("dst/long")));
     let split = ended(&hosts, &["--verify", &at("src/"), &there("dst")], "copy-verify", 6);
     let differs = by_name(&split, "entries", "differs");

@@ -1,4 +1,4 @@
-//! How the ends of a copy meet behind firewalls, and what a relayed copy does while its path is cut.
+//! How the ends of a copy meet behind firewalls, and how a relayed copy survives a break of its path.
 
 use std::process::Child;
 use std::time::Instant;
@@ -6,14 +6,14 @@ use std::time::Instant;
 use super::*;
 use crate::support::{output, skip};
 
-/// What a firewall lets in: logins, replies, and what a host sends to itself. It says nothing to the others.
+/// Rules of a firewall that accepts logins, replies, and the host's own traffic. It drops other packets silently.
 const SILENT: &str = "iif lo accept; ct state established,related accept; tcp dport 22 accept;";
-/// The same, and an answer to the others: they fail at once, and do not wait for the end of their patience. Neighbours may ask
-/// for addresses.
+/// The same rules, but other packets get an answer, so that connections fail immediately instead of timing out.
+/// Neighbour discovery is accepted.
 const TELLING: &str = "iif lo accept; ct state established,related accept; tcp dport 22 accept; \
     meta l4proto ipv6-icmp accept; reject with icmpx type admin-prohibited;";
 
-/// Returns the command that gives a firewall of these rules to the namespace in which it runs.
+/// Returns the command that adds a firewall with these rules to the namespace in which it runs.
 fn nft(rules: &str) -> String {
     format!("nft 'table inet f {{ chain c {{ type filter hook input priority 0; policy drop; {rules} }}; }}'")
 }
@@ -28,13 +28,13 @@ macro_rules! needs_nft {
     };
 }
 
-/// Gives a host a firewall, in the place of the one that it has.
+/// Adds a firewall to a host, in place of an existing one.
 fn shut(hosts: &TestHosts, name: &str, rules: &str) {
     let within = format!("ip netns exec {}", hosts.ns(name));
     sh(&format!("set -e; {within} nft flush ruleset; {within} {}", nft(rules)));
 }
 
-/// Returns hosts, each named one with a firewall of these rules, and a tree to copy.
+/// Returns hosts, of which the named ones have a firewall with these rules, and a tree to copy.
 fn shut_hosts(names: &[&str], rules: &str) -> TestHosts {
     let hosts = TestHosts::new();
     tree(&hosts.file("src"));
@@ -42,12 +42,12 @@ fn shut_hosts(names: &[&str], rules: &str) -> TestHosts {
     hosts
 }
 
-/// Returns what a copy of the tree takes: its place at host a, and this folder of host b.
+/// Returns the arguments of a copy of the tree: its path at host a, and this folder of host b.
 fn from_a_to_b(hosts: &TestHosts, to: &str) -> [String; 2] {
     [format!("{A}:{}", hosts.file("src/").display()), format!("{B}:{}", hosts.file(to).display())]
 }
 
-/// Checks that a copy of the tree has gone through this machine, or that it has not.
+/// Checks whether this machine relayed a copy of the tree.
 fn has_copied(done: &Value, is_relayed: bool) {
     assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(is_relayed)), "{done}");
 }
@@ -98,7 +98,7 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
 }
 
-/// A relay takes whatever session there is: here those of agents that landspeed starts on its own machine.
+/// A relay uses any kind of session, here those of agents that landspeed starts on its own machine.
 #[test]
 fn data_are_relayed_between_hosts_without_ssh_too() {
     needs_nft!();
@@ -121,7 +121,7 @@ fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
         has_copied(&document(&hosts, &all), false);
         is_same(&hosts.file("src"), &hosts.file(name));
     }
-    // Other ports are shut.
+    // The firewall drops other ports.
     let [from, to] = from_a_to_b(&hosts, "other");
     let output = copy(&hosts, &["--direct", "--ports", "6000-6063", &from, &to]);
     let (out, err) = text(&output);
@@ -129,7 +129,7 @@ fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
     assert!(err.contains("no data path from"), "{err}");
 }
 
-/// A relay carries TCP alone. Multipath TCP falls back to TCP there.
+/// A relay carries only TCP. Multipath TCP falls back to TCP there.
 #[test]
 fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
     needs_nft!();
@@ -145,15 +145,15 @@ fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
     let mptcp = landspeed_transport::find("tls-mptcp").expect("a transport");
     if mptcp.can_run(&landspeed_transport::settings::defaults(mptcp)).is_ok() {
         let done = document(&hosts, &["--transport", "mptcp", &from, &to]);
-        let told = done["not_as_asked"].as_array().expect("a list").iter();
+        let lines = done["not_as_asked"].as_array().expect("a list").iter();
         let fell_back =
-            told.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
+            lines.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
         assert_eq!((fell_back.count(), &done["is_relayed"]), (2, &Value::from(true)), "{done}");
         is_same(&hosts.file("src"), &hosts.file("to"));
     }
 }
 
-/// Begins a relayed copy of a long file with this patience, over a slow path, and returns once much of it is there.
+/// Begins a relayed copy of a long file with this patience over a slow path. Returns once much of the file has arrived.
 fn relayed_copy(hosts: &TestHosts, patience: &str) -> Child {
     fs::write(hosts.file("src/long"), long_content()).unwrap();
     slow_path(hosts, "40mbit");
@@ -165,7 +165,7 @@ fn relayed_copy(hosts: &TestHosts, patience: &str) -> Child {
     copying
 }
 
-/// Cuts the path between this machine and host b, or mends it.
+/// Cuts or restores the path between this machine and host b.
 fn set_path(hosts: &TestHosts, state: &str) {
     sh(&format!("ip -n {} link set pb {state}", hosts.ns("ctl")));
 }
@@ -176,7 +176,7 @@ fn a_relayed_copy_outlasts_a_cut_of_its_path() {
     let hosts = shut_hosts(&["a", "b"], TELLING);
     let copying = relayed_copy(&hosts, "2s");
     set_path(&hosts, "down");
-    // More than the patience, and less than ten times as much.
+    // This is longer than the patience, and shorter than ten times the patience.
     std::thread::sleep(Duration::from_secs(3));
     sh(&format!("tc -n {} qdisc del dev pb root", hosts.ns("ctl")));
     set_path(&hosts, "up");

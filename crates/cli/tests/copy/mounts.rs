@@ -3,7 +3,7 @@
 use super::refusals::script;
 use super::*;
 
-/// Copies with one folder mounted at another path too. Returns the exit status and what was printed.
+/// Copies while one folder is also mounted at another path. Returns the exit status and the output.
 fn copy_with_mount(hosts: &TestHosts, [folder, point]: [&str; 2], args: &[&str]) -> (Option<i32>, String) {
     let run = "set -e; mount --bind \"$1\" \"$2\"; shift 2; exec \"$0\" copy \"$@\" 2>&1";
     let [folder, point] = [folder, point].map(|name| hosts.file(name).display().to_string());
@@ -26,7 +26,7 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
     let (into_itself, deletes, below) = (
         "the target is this folder or lies in it",
         "--delete would delete this folder",
-        "a mount below it or below the target",
+        "a mount leads from it into the target or the reverse",
     );
     let namespace = format!("netns:{}", hosts.ns("a"));
     let [src, dst, mount, new] = ["src/", "dst", "mount", "mount/new/deeper"].map(at);
@@ -40,7 +40,7 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
             into_itself,
         ),
         (["src", "dst/src"], within(&[src.trim_end_matches('/'), &dst]), into_itself),
-        // Nothing above the mount is the source.
+        // No parent of the mount is the source.
         (["src/a", "mount"], within(&[&src, &new]), into_itself),
         (["dst/deep", "mount"], within(&["--delete", &format!("{mount}/"), &dst]), deletes),
         (["dst/deep", "src/a/mount"], within(&["--delete", &src, &dst]), below),
@@ -52,7 +52,7 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
         assert!(out.contains(says) && out.contains("name another target"), "{mounted:?} {args:?}: {out}");
     }
     assert_eq!([listing(&hosts.file("src")), listing(&hosts.file("dst"))], before, "nothing is changed");
-    // A copy of what is in the target's folder, and a mount that has nothing to do with the copy, are fine.
+    // Copies of the target folder's own content are permitted, and so are mounts without relation to the copy.
     let (code, out) = copy_with_mount(&hosts, ["dst/deep", "mount"], &[&format!("{mount}/"), &dst]);
     assert_eq!(code, Some(0), "{out}");
     assert_eq!(fs::read(hosts.file("dst/only here")).unwrap(), b"x");
@@ -61,7 +61,7 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
     is_same(&hosts.file("src"), &hosts.file("other"));
 }
 
-/// A mount point on which nothing is mounted.
+/// The source is a mount point without a mount.
 #[test]
 fn an_empty_source_deletes_nothing_unless_a_bound_is_given() {
     needs_root!();

@@ -10,13 +10,13 @@ use super::support::full_pipe;
 use super::support::terminal::Terminal;
 use super::*;
 
-/// Returns the JSON Lines among what a command has printed on standard error. All have their schema.
+/// Returns the JSON Lines in a command's standard error. All of them match their schema.
 fn lines(err: &str) -> Vec<Value> {
     let objects = err.lines().filter(|line| line.starts_with('{'));
     objects.map(|line| checked("copy-progress", line)).collect()
 }
 
-/// Makes a long file and a slow path to host b, and returns the places of a copy that takes seconds.
+/// Creates a long file and a slow path to host b. Returns the paths of a copy that takes seconds.
 fn slow_copy(hosts: &TestHosts, rate: &str) -> [String; 2] {
     fs::write(hosts.file("long"), long_content()).unwrap();
     slow_path(hosts, rate);
@@ -24,7 +24,7 @@ fn slow_copy(hosts: &TestHosts, rate: &str) -> [String; 2] {
     [from, format!("{B}:{to}")]
 }
 
-/// A reader of standard output has the one document all the same.
+/// Standard output still has only the one document.
 #[test]
 fn json_lines_say_where_files_land_and_how_far_the_copy_is() {
     needs_root!();
@@ -64,7 +64,7 @@ fn without_being_asked_for_there_are_no_json_lines() {
         let all: Vec<&str> = form.into_iter().chain(["--json", &from, &to]).collect();
         let (out, err) = text(&copy(&hosts, &all));
         checked("copy", &out);
-        // At least the beginning. The progress comes only once a second.
+        // There is at least the first line. Progress lines come only once a second.
         assert_eq!(lines(&err).len().min(1), number, "{form:?}: {err}");
         assert_eq!(err.contains(&format!("{from} -> {to}")), number == 0, "{form:?}: {err}");
     }
@@ -80,7 +80,7 @@ fn a_reader_that_stops_reading_stops_no_copy() {
     let mut command = command(&hosts, &["--progress", "json", &from, &to]);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut err = BufReader::new(run.stderr.take().expect("a pipe"));
-    // It takes fewer lines than the copy takes seconds.
+    // The pipe holds fewer lines than the copy takes seconds.
     rustix::pipe::fcntl_setpipe_size(err.get_ref(), 4096).unwrap();
     assert!(err.by_ref().lines().map_while(Result::ok).any(|line| line.contains("\"begin\"")));
     let ended = std::thread::spawn(move || run.wait().expect("a child"));
@@ -88,9 +88,9 @@ fn a_reader_that_stops_reading_stops_no_copy() {
     assert!(ended.join().expect("no panic").success());
 }
 
-/// Nothing is read, from where the files land on.
+/// The test reads nothing after the line with the destination.
 #[test]
-fn text_that_nobody_reads_stops_no_copy() {
+fn unread_output_stops_no_copy() {
     needs_root!();
     let hosts = TestHosts::new();
     fs::write(hosts.file("one"), "1").unwrap();

@@ -10,7 +10,7 @@ pub(super) fn shown(hosts: &TestHosts, args: &[&str]) -> String {
     out
 }
 
-/// Returns the kind and the state of all records, the newest first.
+/// Returns the kind and the state of all records, newest first.
 fn records(hosts: &TestHosts) -> Vec<[Value; 2]> {
     let output = hosts.landspeed(&["records", "--json"]).output().expect("it runs");
     let (out, _) = text(&output);
@@ -20,11 +20,11 @@ fn records(hosts: &TestHosts) -> Vec<[Value; 2]> {
 }
 
 #[test]
-fn a_record_tells_what_the_command_has_told() {
+fn a_record_shows_what_the_command_has_printed() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
-    // A name that would do something to a terminal.
+    // The name contains a terminal control sequence.
     let source = at("src\u{1b}[2J/");
     tree(Path::new(&source));
     let to = format!("root@10.99.0.3:{}", at("to"));
@@ -48,7 +48,7 @@ fn a_record_tells_what_the_command_has_told() {
     assert_eq!(records(&hosts).len(), 1);
 }
 
-/// What is in memory is on no disk.
+/// A file system in memory is on no disk.
 #[test]
 fn a_record_has_what_the_disk_under_a_copy_did() {
     needs_root!();
@@ -70,7 +70,7 @@ fn a_record_has_what_the_disk_under_a_copy_did() {
     assert!(shown.contains("Disks of the hosts"), "{shown}");
 }
 
-/// The records lie in what is copied: a record that grew meanwhile would be a file that changes.
+/// The records lie in the copied folder. A record that grew during the copy would be a changing file.
 #[test]
 fn the_folder_of_the_records_is_copied_as_any_other() {
     needs_root!();

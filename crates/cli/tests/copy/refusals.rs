@@ -1,4 +1,4 @@
-//! What is printed where a copy cannot be made: one line, with the place and the remedy.
+//! Messages of copies that cannot be made: one line with the path and the remedy.
 
 use super::*;
 
@@ -10,7 +10,7 @@ pub(super) fn script(hosts: &TestHosts, script: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_host_that_cannot_be_reached_is_told_in_one_line_with_the_remedy() {
+fn a_host_that_cannot_be_reached_is_reported_in_one_line_with_the_remedy() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -39,7 +39,7 @@ fn a_host_that_cannot_be_reached_is_told_in_one_line_with_the_remedy() {
 }
 
 #[test]
-fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
+fn a_path_that_a_user_may_not_read_or_write_is_named() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -76,9 +76,9 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
     assert_eq!(fs::read_dir(hosts.file("others")).unwrap().count(), 0, "nothing half done");
 }
 
-/// By the limit, the file system would be full half a minute later.
+/// At the limited rate, the file system would be full only half a minute later.
 #[test]
-fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
+fn a_file_that_does_not_fit_is_reported_before_the_target_is_full() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -87,16 +87,19 @@ fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
     let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit-rate 8M \"$1\" \"$2\" 2>&1
         echo \"ended with $?\"; du -sk \"$2\" | cut -f 1";
     let (out, err) = text(&script(&hosts, run, &[&at("large"), &at("small")]));
-    let (told, after) = out.split_once("ended with ").expect("a copy");
-    assert!(told.contains("cannot be created: No space left on device"), "{out}{err}");
-    assert!(told.contains(" has no room left: free some there, and the same command goes on"), "{out}{err}");
+    let (before, after) = out.split_once("ended with ").expect("a copy");
+    assert!(before.contains("cannot be created: No space left on device"), "{out}{err}");
+    assert!(
+        before.contains(" has no room left: free some there, and the same command goes on"),
+        "{out}{err}"
+    );
     let (code, taken) = after.trim().split_once('\n').expect("a status and a size");
     let taken: u64 = taken.trim().parse().expect("KiB");
     assert!(code == "1" && taken < 28 << 10, "{after}");
 }
 
 #[test]
-fn a_full_target_is_told_once_and_the_same_command_goes_on() {
+fn a_full_target_is_reported_once_and_the_same_command_continues() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

@@ -1,4 +1,4 @@
-//! Copies of a selection, and copies that delete what only the target has.
+//! Copies of a selection, and copies that delete extra entries of the target.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::refusals::script;
 use super::*;
 
-/// Makes folders, for names with a slash at the end, and files.
+/// Creates files, and folders for names with a slash at the end.
 fn make(root: &Path, names: &[&[u8]]) {
     for name in names {
         let path = root.join(OsStr::from_bytes(name));
@@ -27,7 +27,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_ignored_is_neither_copied_nor_deleted() {
+fn ignored_entries_are_neither_copied_nor_deleted() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -49,7 +49,7 @@ fn what_is_ignored_is_neither_copied_nor_deleted() {
     assert_eq!((&done["copied"], &done["failed"]), (&Value::from(2), &Value::from(0)), "{done}");
     assert_eq!(names(&hosts.file("dst")), ["a", "a/f", "a/keep.o"]);
     run(&["--verify"], "copy-verify", 0);
-    // What is ignored stays at the target too.
+    // Ignored entries stay at the target too.
     make(&hosts.file("dst"), &[b"a/theirs.o", b"build/", b"build/theirs", b"old/", b"old/f"]);
     let done = run(&["--delete"], "copy", 0);
     assert_eq!((&done["deleted"], &done["not_deleted"]), (&Value::from(2), &Value::from("")), "{done}");
@@ -61,7 +61,7 @@ fn what_is_ignored_is_neither_copied_nor_deleted() {
 }
 
 #[test]
-fn what_only_the_target_has_is_listed_counted_and_deleted() {
+fn extra_entries_of_the_target_are_listed_counted_and_deleted() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -69,7 +69,7 @@ fn what_only_the_target_has_is_listed_counted_and_deleted() {
     tree(&hosts.file("src"));
     fs::create_dir(hosts.file("dst")).unwrap();
     document(&hosts, &[&from, &to]);
-    // What lies beside the folder that is copied is not the copy's.
+    // Entries beside the copied folder do not belong to the copy.
     make(&hosts.file("dst"), &[b"beside", b"src/old/", b"src/old/f\n\xff", b"src/a/new"]);
     fs::create_dir(hosts.file("outside")).unwrap();
     make(&hosts.file("outside"), &[b"victim"]);
@@ -95,7 +95,7 @@ fn what_only_the_target_has_is_listed_counted_and_deleted() {
         ["beside", "src", "src/a", "src/a/b", "src/a/b/long", "src/a/short"]
     );
     assert!(hosts.file("outside/victim").exists(), "a link is not followed");
-    // Within one host, the source could lie in what is deleted.
+    // Within one host, the source could lie among the entries to delete.
     let (_, err) = text(&copy(&hosts, &["--delete", &at("src/a/b/"), &at("src/a")]));
     assert!(err.contains("--delete would delete this folder"), "{err}");
     assert!(hosts.file("src/a/b/long").exists());
@@ -111,7 +111,7 @@ fn what_only_the_target_has_is_listed_counted_and_deleted() {
     }
 }
 
-/// A user who may not read a folder of the source does not know what is in it.
+/// If a user may not read a folder of the source, its entries are unknown.
 #[test]
 fn nothing_is_deleted_where_a_folder_cannot_be_read() {
     needs_root!();
@@ -134,7 +134,7 @@ fn nothing_is_deleted_where_a_folder_cannot_be_read() {
     assert!(hosts.file("dst/extra").exists() && hosts.file("dst/shut/f").exists());
 }
 
-/// The digest of nothing, as b3sum(1) prints it.
+/// The digest of empty content, as b3sum(1) prints it.
 const OF_NOTHING: &str = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
 
 #[test]
@@ -165,7 +165,7 @@ fn the_manifest_has_what_was_copied() {
     if support::output("command -v b3sum").status.success() {
         sh(&format!("cd {} && b3sum --check {}", at("dst"), at("sums")));
     }
-    // What the target has already is not read.
+    // Files that the target has already are not read.
     assert_eq!(run(0)["manifest"], serde_json::json!({"files": 0, "left_out": 0, "with_holes": 0}));
     assert_eq!(fs::read(hosts.file("sums")).unwrap(), b"");
     let none = copy(&hosts, &["--manifest", &at("none/sums"), &from, &to]);
@@ -173,9 +173,9 @@ fn the_manifest_has_what_was_copied() {
     assert!(err.contains("none/sums: cannot write a manifest there"), "{err}");
 }
 
-/// The copy is done, and says so all the same.
+/// The copy is complete, and its report says so.
 #[test]
-fn a_manifest_that_cannot_be_written_is_told_beside_what_was_copied() {
+fn a_manifest_that_cannot_be_written_is_reported_beside_the_copied_files() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
@@ -211,7 +211,7 @@ fn only_what_a_file_names_is_copied() {
     assert_eq!(there.len(), 6, "{there:?}");
     assert_eq!(there[..5], ["a", "a/short", "b", "b/inner", "b/inner/f"]);
     ended(&hosts, &[&["--verify"], &args[..]].concat(), "copy-verify", 0);
-    // Names that are missing, and names that lead elsewhere.
+    // Some names are missing, and some lead out of the folder.
     fs::write(hosts.file("list"), "top\nnone\n").unwrap();
     let missing = ended(&hosts, &["--files-from", &list, &from, &to], "copy", 6);
     assert_eq!(by_name(&missing, "failures", "why").keys().collect::<Vec<_>>(), ["none"], "{missing}");
@@ -238,7 +238,7 @@ fn files_are_compared_by_content_and_sent_at_a_limited_rate() {
     let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
     tree(&hosts.file("src"));
     document(&hosts, &[&from, &to]);
-    // Another byte with the time of before, and another time with the same bytes.
+    // One file has another byte and the same time, and one has another time and the same bytes.
     sh(&format!(
         "set -e; cd {}/a; touch -r b/long time; printf x | dd of=b/long bs=1 seek=3000000 conv=notrunc 2>/dev/null
         touch -r time b/long; rm time; touch -d @1000000000 short",

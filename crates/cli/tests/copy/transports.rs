@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The transports of a copy, and what carries their streams encrypted.
+/// The transports of a copy, and the transports that carry their streams encrypted.
 const CARRIED: [(&str, &str); 5] =
     [("tcp", "tls"), ("mptcp", "tls-mptcp"), ("udt", "tls-udt"), ("unix", "tls-unix"), ("quic", "quic")];
 
@@ -30,12 +30,12 @@ fn every_transport_carries_the_same_encrypted() {
     }
 }
 
-/// Checks that one line of each end says which receive buffer its sockets have.
-fn is_told_of_each_end(document: &Value) {
-    let told = document["not_as_asked"].as_array().expect("a list");
-    let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
-    let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
-    assert!(told.len() == 2 && told.iter().all(is_told) && of_b.count() == 1, "{document}");
+/// Checks that each end has one line with the receive buffer of its sockets.
+fn each_end_names_its_buffer(document: &Value) {
+    let lines = document["not_as_asked"].as_array().expect("a list");
+    let of_b = lines.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
+    let is_named = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
+    assert!(lines.len() == 2 && lines.iter().all(is_named) && of_b.count() == 1, "{document}");
 }
 
 #[test]
@@ -45,35 +45,35 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let at = |name: &str| hosts.file(name).display().to_string();
     tree(&hosts.file("src"));
     let (from, to) = (at("src/"), format!("{B}:{}", at("to")));
-    // No kernel lets a socket have as much, unless net.core.rmem_max was raised to it.
+    // No kernel permits such a large buffer, unless net.core.rmem_max was raised.
     let asked =
         ["--set", "socket-congestion=reno,rcvbuf=1073741823", "--set", "tls-cipher=chacha20-poly1305"];
     let done = document(&hosts, &[&asked[..], &[from.as_str(), &to]].concat());
     let flow = &done["flow"];
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
-    is_told_of_each_end(&done);
+    each_end_names_its_buffer(&done);
     assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     is_same(&hosts.file("src"), &hosts.file("to"));
-    // What compares, or is tried, goes over the same flows and tells the same of them.
+    // Comparisons and dry runs use the same flows, and report the same settings of them.
     for check in ["--verify", "--dry-run"] {
         let all = [&asked[..], &[check, from.as_str(), &to]].concat();
         let found = ended(&hosts, &all, &format!("copy-{}", check.trim_start_matches('-')), 0);
         assert_eq!((&found["flow"], &found["flows"]), (&done["flow"], &done["flows"]), "{found}");
-        is_told_of_each_end(&found);
+        each_end_names_its_buffer(&found);
     }
     for check in [&["--verify"][..], &["--dry-run"], &[]] {
         let all = [&asked[..], check, &["--flows", "3", from.as_str(), &to]].concat();
         let (out, err) = text(&copy(&hosts, &all));
         let flows = "\nflows: 3, each with nodelay=on, rcvbuf=1073741823, socket-";
         assert_eq!(out.matches(flows).count(), 1, "{check:?}: {out}{err}");
-        let told = format!("\nnot as asked: {B}: SO_RCVBUF: ");
-        assert_eq!(out.matches(&told).count(), 1, "{check:?}: {out}{err}");
+        let line = format!("\nnot as asked: {B}: SO_RCVBUF: ");
+        assert_eq!(out.matches(&line).count(), 1, "{check:?}: {out}{err}");
     }
 }
 
 #[test]
-fn what_a_flow_cannot_have_is_refused_with_what_serves() {
+fn a_setting_that_a_flow_cannot_have_is_refused_with_an_alternative() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();

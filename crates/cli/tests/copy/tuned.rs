@@ -1,4 +1,4 @@
-//! Settings of the hosts while a copy lasts.
+//! Settings of the hosts during a copy.
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -13,10 +13,10 @@ use crate::support::snapshot::HostSnapshot;
 
 /// The name of the record of `landspeed tune`.
 const RECORD: &str = "tune-20261129T000000Z-1";
-/// The time in which a host is restored after what has set it is dead.
+/// The time limit for restoring a host after the process that changed it has died.
 const RESTORED: Duration = Duration::from_secs(30);
 
-/// Two namespaces with a slow path between them, and a file that is copied for some seconds.
+/// Two namespaces with a slow path between them, and a file that takes some seconds to copy.
 struct TunedPair {
     id: String,
     folder: tempfile::TempDir,
@@ -24,7 +24,7 @@ struct TunedPair {
 }
 
 impl TunedPair {
-    /// Makes a pair, of which a record says that `landspeed tune` has tuned it.
+    /// Creates a pair, and a record of a `landspeed tune` of it.
     fn new(test: &str) -> TunedPair {
         let id = format!("lc{}{test}", std::process::id());
         let [a, b] = ["a", "b"].map(|end| format!("{id}{end}"));
@@ -67,7 +67,7 @@ impl TunedPair {
         ["a", "b"].iter().map(|end| HostSnapshot::of(&self.ns(end))).collect()
     }
 
-    /// Returns `landspeed ARGS` with folders of its own.
+    /// Returns `landspeed ARGS` with its own folders.
     fn landspeed(&self, args: &[&str]) -> Command {
         let mut command = Command::new(LANDSPEED);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,7 +86,7 @@ impl TunedPair {
         self.copy(&["--tune", &self.at("src/"), &self.at(target)])
     }
 
-    /// Begins a copy, and returns it when it runs with the settings of the record.
+    /// Begins a copy, and returns it once the settings of the record are in force.
     fn begun(&self) -> Child {
         let run = self.tuned("dst").spawn().expect("it runs");
         let is_set = || ["a", "b"].iter().all(|end| self.value(end, "tcp_dsack") == "0");
@@ -100,7 +100,7 @@ impl TunedPair {
         sh(&format!("ip netns exec {} sysctl -n net.ipv4.{name}", self.ns(end))).trim().to_owned()
     }
 
-    /// Returns what is not as before, and the journals that are left.
+    /// Returns the settings that are not as before, and the remaining journals.
     fn left(&self) -> Vec<String> {
         let now = self.snapshot();
         let differences = self.before.iter().zip(&now).flat_map(|(then, now)| then.differences(now));
@@ -113,8 +113,8 @@ impl TunedPair {
         assert!(within(RESTORED, || self.left().is_empty()), "{:?}", self.left());
     }
 
-    /// Writes the record of a run over the path of the first copy, whose target has this address: it has kept a setting of
-    /// both hosts, and another one of the second host.
+    /// Writes the record of a run over the path of the first copy, whose target has this address. The run kept one
+    /// setting of both hosts, and another one of the second host.
     fn write_record(&self, target: &str) {
         let entries = fs::read_dir(self.file("data/landspeed")).unwrap().flatten().map(|entry| entry.path());
         let copied =
@@ -141,8 +141,8 @@ impl Drop for TunedPair {
     }
 }
 
-/// Returns a line of a record of another run as one of this machine and of this path; `None` for what is left out. The first
-/// step that was kept becomes the only one.
+/// Rewrites a line of another run's record for this machine and this path; `None` for a line to leave out. The first
+/// kept step becomes the only one.
 fn record_line(line: &str, path: &Value, is_kept: &mut bool) -> Option<String> {
     let mut line: Value = serde_json::from_str(line).unwrap();
     let here = |facts: &mut Value| {
@@ -212,7 +212,7 @@ fn hosts_are_set_while_a_copy_lasts_and_are_as_before_after_it() {
         json!({"dsack": "off", "no-metrics-save": "on", "timestamps": "0"}),
         "{shown}"
     );
-    // Timestamps decide figures. The copy has run without them from its beginning to its end.
+    // Timestamps decide figures. The whole copy ran without them.
     assert_eq!(shown["target_facts"]["conditions"]["timestamps"]["timestamps"], "0", "{shown}");
     assert_eq!(shown["condition_changes"], json!([]), "{shown}");
     assert_eq!(shown["restored"]["restored"], true, "{shown}");
@@ -288,7 +288,7 @@ fn a_path_that_no_run_has_tuned_is_refused_with_the_remedy() {
     assert!(!pair.file("dst").exists() && pair.left().is_empty(), "{:?}", pair.left());
 }
 
-/// The user may become root by sudo, which a copy does not do.
+/// The user could become root by sudo, which a copy does not do.
 #[test]
 fn a_login_that_is_not_root_is_refused() {
     needs_root!();
@@ -301,7 +301,7 @@ fn a_login_that_is_not_root_is_refused() {
     let paths = [at("one"), format!("free@10.99.0.3:{}", at("open"))];
     let args: Vec<String> =
         ["copy", "--tune"].map(String::from).into_iter().chain(options).chain(paths).collect();
-    // Other users than root need not reach the program under test, so it is sent.
+    // Users other than root need not have access to the program under test, so it is sent.
     let mut command = hosts.sending(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let refused = command.output().expect("it runs");
     let (out, err) = text(&refused);

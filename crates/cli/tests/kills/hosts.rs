@@ -51,7 +51,7 @@ const DEATHS: &[&[KillTarget]] = &[
 ];
 
 #[test]
-fn every_host_is_put_back_whatever_dies() {
+fn every_host_is_restored_whatever_dies() {
     needs_root!();
     let kills: u32 = variable("LANDSPEED_KILLS").unwrap_or(DEATHS.len() as u32);
     let totals = total_kills() / 2;

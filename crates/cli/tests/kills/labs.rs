@@ -183,8 +183,8 @@ impl BystanderLab {
         let mut command = place.landspeed(&["lab", "faults", "slow-reader"]);
         let mut owner = command.stdout(Stdio::piped()).spawn().expect("landspeed starts");
         let said = BufReader::new(owner.stdout.take().expect("a pipe"));
-        let stands = said.lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C ends it"));
-        assert!(stands, "the bystander's lab does not stand");
+        let is_up = said.lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C ends it"));
+        assert!(is_up, "the bystander's lab is not up");
         let ids = place.labs_of(owner.id());
         let namespaces: Vec<String> = ["a", "b"]
             .iter()

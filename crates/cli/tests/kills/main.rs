@@ -1,4 +1,5 @@
-//! Tests that whatever dies at any moment, hosts are restored, labs are removed, and nothing of landspeed is left.
+//! Tests that hosts are restored and labs are removed, whichever process dies at any moment, and that nothing of
+//! landspeed is left.
 //!
 //! `LANDSPEED_KILLS` is the number of kills of one or two processes (default 16: each combination once).
 //! `LANDSPEED_TOTAL_KILLS` is the number of kills of everything, and also of kills of parts of a lab (default 8). The target

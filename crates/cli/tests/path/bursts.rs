@@ -115,7 +115,7 @@ fn a_server_that_speaks_first_is_heard_whole_where_supervisors_are_late() {
     eprintln!("server first: {}", counts(&err));
 }
 
-/// Returns true once a line that begins with "came" is there; false if none comes.
+/// Returns true once a line that begins with "came" arrives; false if none arrives.
 fn comes(lines: &Receiver<String>) -> bool {
     let until = Instant::now() + LIMIT;
     let mut lines =
@@ -123,8 +123,8 @@ fn comes(lines: &Receiver<String>) -> bool {
     lines.any(|line| line.starts_with("came "))
 }
 
-/// The bystander makes connections while the supervisor of another client is stopped. How long each takes is not asked, because
-/// a busy machine delays some.
+/// The bystander makes connections while the supervisor of another client is stopped. The duration of each connection
+/// is not checked, because a busy machine delays some.
 #[test]
 fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     if !carries() {
@@ -136,9 +136,9 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     let mut bystander = bystander.stdin(Stdio::piped()).spawn().expect("it runs");
     let mut to = bystander.stdin.take().expect("a pipe");
     let from = BufReader::new(bystander.stdout.take().expect("a pipe"));
-    let (tell, told) = channel();
+    let (tell, answers) = channel();
     std::thread::spawn(move || from.lines().map_while(Result::ok).for_each(|line| drop(tell.send(line))));
-    let mut goes_on = || writeln!(to, "x").is_ok() && comes(&told);
+    let mut goes_on = || writeln!(to, "x").is_ok() && comes(&answers);
     assert!(goes_on(), "the bystander does not begin");
     let mut victim = command(over, &format!("ask-on {} 4", server.port));
     let mut victim = victim.env(LATE, "40").stdin(Stdio::piped()).spawn().expect("it runs");
@@ -158,8 +158,8 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     let _stopped = StoppedProcess::of(supervisor);
     // A connection takes 50 ms, and on a busy machine one of several may take any time.
     let judged = mostly(3, || {
-        let (told, err) = text(&run(over, &format!("connect-timed {} 5", server.port)));
-        let slowest: u64 = said(&mut told.as_bytes(), "slowest ").parse().expect("a number");
+        let (out, err) = text(&run(over, &format!("connect-timed {} 5", server.port)));
+        let slowest: u64 = said(&mut out.as_bytes(), "slowest ").parse().expect("a number");
         assert_eq!(counts(&err)["carried"], 0, "{err}");
         if slowest < 1000 { Ok(()) } else { Err(slowest) }
     });

@@ -128,7 +128,7 @@ fn bytes_of_carried_connections_are_counted() {
 }
 
 #[test]
-fn where_bytes_cannot_be_counted_connections_are_and_the_reason_is_said() {
+fn if_bytes_cannot_be_counted_connections_are_and_the_reason_is_printed() {
     if !support::root() || !carries() {
         return;
     }

@@ -112,7 +112,7 @@ fn the_exit_code_is_the_programs_where_nothing_can_be_printed() {
 }
 
 #[test]
-fn what_cannot_be_run_ends_as_in_a_shell() {
+fn a_program_that_cannot_be_run_has_the_exit_status_of_a_shell() {
     for path in PATHS.into_iter().filter(|path| can(path)) {
         let code = |program| output(&["--path", path], &[program]).status.code();
         assert_eq!((code("/no/such"), code("/etc/passwd")), (Some(127), Some(126)), "{path}");
@@ -168,7 +168,7 @@ fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
 }
 
 #[test]
-fn without_proc_a_program_runs_over_tcp_and_is_told_the_remedy() {
+fn without_proc_a_program_runs_over_tcp_and_the_remedy_is_printed() {
     if !support::root() || !carries() {
         return;
     }

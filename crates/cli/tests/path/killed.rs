@@ -73,7 +73,7 @@ pub(crate) fn supervisor_and_program(exec: u32) -> [i32; 2] {
 }
 
 #[test]
-fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
+fn any_process_may_be_killed_and_nothing_hangs_and_no_byte_is_lost() {
     ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)).for_each(kills);
 }
 
@@ -104,8 +104,8 @@ fn kills(path: &str) {
         asking.wait().expect("a child");
         programs.iter().for_each(|pid| signal(*pid, Signal::KILL));
         let mut err = String::new();
-        let mut told = server.child.stderr.take().expect("a pipe");
-        told.read_to_string(&mut err).expect("text");
+        let mut stderr = server.child.stderr.take().expect("a pipe");
+        stderr.read_to_string(&mut err).expect("text");
         let failed = rest.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
             // A connection that the supervisor had just accepted but not yet noted is reset.
@@ -162,7 +162,7 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
 /// Kills supervisor and keeper before either can replace the other. Calls that they would have answered fail with
 /// ENOSYS, as seccomp(2) defines it, and do not hang.
 #[test]
-fn where_both_are_killed_at_once_calls_fail_and_none_hangs() {
+fn if_both_are_killed_at_once_calls_fail_and_none_hangs() {
     if !can("local") {
         return;
     }

@@ -94,7 +94,7 @@ fn more_calls_than_may_wait_go_on_in_the_kernel_and_none_is_lost() {
 }
 
 #[test]
-fn where_no_thread_may_be_started_calls_go_on_in_the_kernel() {
+fn without_threads_calls_continue_in_the_kernel() {
     if !support::root() || !carries() {
         return;
     }

@@ -87,9 +87,9 @@ fn multipath_tcp_carries_a_program_over_two_links() {
     let over = Some("mptcp");
     let server = TestServer::of(namespaces.command(0, "10.99.7.1", over, "serve 5 0"));
     let sent = |link: &str| {
-        let told = support::sh(&format!("ip -n {} -s -j link show {link}", namespaces.0[1]));
-        let told: Value = serde_json::from_str(&told).expect("JSON");
-        told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count")
+        let links = support::sh(&format!("ip -n {} -s -j link show {link}", namespaces.0[1]));
+        let links: Value = serde_json::from_str(&links).expect("JSON");
+        links[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count")
     };
     // A server that is not ready refuses a second subflow, and the kernel does not retry. Not all connections therefore
     // have a second subflow.

@@ -14,7 +14,7 @@ const LACKS: [&str; 6] = [
 ];
 
 #[test]
-fn a_host_that_cannot_carry_is_told_what_it_lacks() {
+fn a_host_that_cannot_carry_names_what_it_lacks() {
     let out = run(Some("rsocket"), "ask 1 0 0");
     let (_, err) = text(&out);
     let says = |lacks: &&str| err.contains(*lacks);

@@ -48,8 +48,8 @@ fn held() -> BTreeSet<String> {
     let list = |path: String| std::fs::read_dir(path).into_iter().flatten().flatten();
     let processes = list("/proc".into()).filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let descriptors = processes.flat_map(|pid| list(format!("/proc/{pid}/fdinfo")));
-    let told = descriptors.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
-    told.flat_map(|told| told.lines().filter_map(object).collect::<Vec<_>>()).collect()
+    let infos = descriptors.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    infos.flat_map(|info| info.lines().filter_map(object).collect::<Vec<_>>()).collect()
 }
 
 /// Returns the object that a line of fdinfo names, such as "prog_id 7".

@@ -32,7 +32,7 @@ pub(super) struct KernelStudyRunner<'a> {
     study: &'a Study,
     /// The kernel's names of congestion controls, by landspeed's names.
     kernel_names: BTreeMap<String, String>,
-    /// What a reader of the study must know of its controls.
+    /// Notes on the study's controls for a reader.
     notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> KernelStudyRunner<'a> {
         Ok(KernelStudyRunner { group, hosts, study, kernel_names, notes })
     }
 
-    /// Returns the lines of the record that say which controls are not what they are called.
+    /// Returns the record's notes on controls that were replaced by others.
     pub(super) fn notes(&self) -> Vec<Line> {
         self.notes.iter().map(|text| Line::Note { text: text.clone() }).collect()
     }
@@ -143,7 +143,7 @@ impl KernelStudyRunner<'_> {
 }
 
 /// Makes the sender's host load the congestion controls of these contestants. Returns the kernel's name of each, by
-/// landspeed's name, and what the host says of them.
+/// landspeed's name, and the host's notes on them.
 fn load<'a>(
     pair: &Pair<'_>,
     contestants: impl Iterator<Item = &'a String>,
@@ -200,8 +200,8 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
 }
 
-/// Returns the settings of both hosts under which flows do without the parts that the study leaves out. The host that sends
-/// decides; the other one is set too, because either may open the flows.
+/// Returns the settings of both hosts that turn off the mechanisms that the study leaves out. The sending host is
+/// decisive. The other one is set too, because either may open the flows.
 fn without(study: &Study) -> Cell {
     let settings_of = |part: &SenderPart| match part {
         SenderPart::Sack => [("sack", "off")].as_slice(),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_without_tcp_info_has_no_window_and_all_else() {
+    fn a_flow_without_tcp_info_lacks_only_its_window() {
         let at = |ms: u64| FlowProgressSample { at_ns: Nanos::millis(ms), ..FlowProgressSample::default() };
         let received =
             [100, 200].map(|ms| FlowProgressSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });
@@ -353,7 +353,7 @@ mod tests {
         assert!(flows[0].samples.is_empty());
     }
 
-    /// A name or a value that no knob has would end a study at its first run.
+    /// An unknown name or value of a knob would end a study at its first run.
     #[test]
     fn knobs_leave_out_parts_of_a_sender() {
         let study = Study {

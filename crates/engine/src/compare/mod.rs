@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_study_goes_on_where_it_stopped() {
+    fn an_interrupted_study_continues_where_it_stopped() {
         let mut study = study();
         study.engine = StudyEngine::Simulator;
         let head = RecordKind::STUDY.header("landspeed compare", "");
@@ -208,8 +208,9 @@ mod tests {
             let mut runner = LateRunner(late.to_vec(), 0);
             let mut sink = LimitedRecord(Vec::new(), usize::MAX);
             compare(&study(), &HashSet::new(), &mut runner, &mut sink).unwrap();
-            let told = sink.0.iter().any(|line| matches!(line, Line::Note { text } if text.contains("late")));
-            (runner.1, told)
+            let is_noted =
+                sink.0.iter().any(|line| matches!(line, Line::Note { text } if text.contains("late")));
+            (runner.1, is_noted)
         };
         assert_eq!(runs(&[1]), (1, true));
         assert_eq!(runs(&[]), (20, false));

@@ -1,8 +1,8 @@
-//! Compares settings on a copy while it goes on, and keeps what is proven to be better.
+//! Compares settings during a copy, and keeps those that are proven to be faster.
 //!
-//! The source uses a setting for a turn and counts what the target takes; `landspeed_analysis::copy_choice` says which
-//! setting comes next, and what the turns show. Nothing here waits: the copy's loop calls [`CopyTrials::step`] several
-//! times a second.
+//! The source applies a setting for one turn and counts what the target receives. `landspeed_analysis::copy_choice`
+//! decides which setting comes next, and evaluates the turns. Nothing here waits: the copy's loop calls
+//! [`CopyTrials::step`] several times a second.
 
 mod seen;
 
@@ -27,32 +27,32 @@ use seen::SeenCounts;
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
-/// The turn in which it is seen whether a copy sends long files, and how long its round trips are.
+/// Duration of a look: a turn that shows whether the copy sends long files, and its RTT.
 pub(super) const LOOK: Nanos = Nanos::millis(500);
-/// The time from one such turn to the next.
+/// The interval between looks.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
-/// The time in which a rate of the last ten seconds may be that of slow start. Over a long path that loses packets, it
-/// is several times the rate that stays.
+/// The start of a copy, in which the rate of the last ten seconds may be that of slow start. On a long path that loses
+/// packets, this rate is several times the steady one.
 const SETTLING: Duration = Duration::from_secs(20);
-/// The time in which flows of another transport open: this number of round trips, within these bounds.
+/// The time for flows of another transport to open, in RTTs, within these limits.
 const OPENING: u64 = 20;
 const OPENING_BOUNDS: [Nanos; 2] = [Nanos::secs(3), Nanos::secs(20)];
 
-/// What a copy may choose while it runs.
+/// The settings that a copy may change while it runs.
 #[derive(Debug, Clone, Default)]
 pub struct CopyChoosing {
-    /// What an earlier copy over the same path has kept.
+    /// The setting that an earlier copy over the same path kept.
     pub remembered: Option<CopyArm>,
     /// True if the number of flows may be changed.
     pub flows: bool,
     /// True if the congestion control may be changed.
     pub control: bool,
-    /// The transports whose flows may take the place of the copy's own, with the settings of these flows.
+    /// The transports whose flows may replace the copy's own, with the settings of these flows.
     pub others: BTreeMap<String, Settings>,
 }
 
 impl CopyOptions {
-    /// Returns the number of flows that may be opened; `None` if it is not to be changed.
+    /// Returns the largest number of flows to open; `None` if their number must not change.
     pub(super) fn most_flows(&self) -> Option<u32> {
         let choosing = self.choosing.as_ref().filter(|choosing| choosing.flows)?;
         let remembered = choosing.remembered.as_ref().map_or(0, |arm| arm.flows);
@@ -60,38 +60,38 @@ impl CopyOptions {
     }
 }
 
-/// A copy that compares no settings any more.
+/// The state of a copy that no longer compares settings.
 pub(super) struct SettledCopy {
     pub(super) outlook: CopyOutlook,
-    /// What holds it.
+    /// What limits the copy.
     pub(super) first: CopyHolder,
     /// The setting in force.
     pub(super) arm: CopyArm,
 }
 
-/// What the source was asked for.
+/// The purpose of a request to the source.
 enum Asked {
-    /// What its flows have.
+    /// Find out what its flows have.
     First,
-    /// To use what an earlier copy has kept, or the default again.
+    /// Apply the setting that an earlier copy kept, or the default again.
     Before(CopyArm),
-    /// What it sends.
+    /// Find out what it sends.
     Look,
-    /// A turn.
+    /// Measure a turn.
     Turn(NextTurn),
-    /// To use what was kept.
+    /// Apply the setting that was kept.
     Kept,
 }
 
-/// What the source is to do: a setting, the times of the turn, and what it is for.
+/// A request to the source: a setting, the times of the turn, and its purpose.
 type SourceTurn = (CopyArm, [Nanos; 2], Asked);
 
 enum Stage {
-    /// Nothing was moved yet, so that the ends may not have begun.
+    /// No data was moved yet, so the ends may not have begun.
     Begins,
-    /// The target was asked to write another way, before the source begins.
+    /// The target was asked to change how it writes. The source's turn follows.
     Writes(PendingReply, SourceTurn),
-    /// This end was asked to open flows of another transport, before the turn begins.
+    /// This end was asked to open flows of another transport. The source's turn follows.
     Opens(PendingReply, Side, SourceTurn),
     Asked(PendingReply, Asked),
     /// The copy may turn out to be long, or to have long files.
@@ -99,17 +99,17 @@ enum Stage {
     Over,
 }
 
-/// The trials of a copy.
+/// The comparison of settings during a copy.
 pub(super) struct CopyTrials<'a> {
     pair: &'a Pair<'a>,
     from: Side,
     choosing: CopyChoosing,
     most_flows: Option<u32>,
-    /// The setting of the copy's beginning, which is the default.
+    /// The setting at the start of the copy, which is the default.
     start: CopyArm,
     /// True if the target writes past its page cache.
     is_direct: bool,
-    /// The other transport whose flows the ends were asked for.
+    /// The other transport whose flows the ends were asked to open.
     other: Option<String>,
     stage: Stage,
     seen: SeenCounts,
@@ -175,7 +175,7 @@ impl<'a> CopyTrials<'a> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Returns what was chosen in a copy that is over, and what the record is to have in addition.
+    /// Returns the copy's choice after its end, and the remaining lines for the record.
     pub(super) fn finish(mut self) -> (CopyChoice, Vec<Line>) {
         self.end("the copy came to its end");
         // A short copy is not expected to compare anything.
@@ -185,7 +185,8 @@ impl<'a> CopyTrials<'a> {
         (self.choice, self.lines)
     }
 
-    /// Returns what a copy does that compares no settings any more; `None` while it may still do so, or if too little is known.
+    /// Returns the state of a copy that no longer compares settings; `None` if it may still compare some, or if too
+    /// little is known.
     pub(super) fn settled(&self) -> Option<SettledCopy> {
         let is_settled = matches!(self.stage, Stage::Over) && self.seen.is_walked();
         let outlook = self.outlook().filter(|_| is_settled)?;
@@ -200,7 +201,7 @@ impl<'a> CopyTrials<'a> {
         self.take_decisions();
     }
 
-    /// Has both ends use a setting, and the source count after the first of these times for the second one.
+    /// Makes both ends apply a setting. The source waits for the first of these times, and then counts for the second.
     fn turn(&mut self, arm: CopyArm, times: [Nanos; 2], asked: Asked) -> Stage {
         if arm.transport.is_some() && arm.transport != self.other {
             self.other.clone_from(&arm.transport);
@@ -214,7 +215,7 @@ impl<'a> CopyTrials<'a> {
         self.ask(self.from.other(), &writes, |pending| Stage::Writes(pending, (arm, times, asked)))
     }
 
-    /// Asks an end, and returns the stage that waits for its answer.
+    /// Sends a request to an end, and returns the stage that waits for the answer.
     fn ask(&mut self, side: Side, request: &Request, waits: impl FnOnce(PendingReply) -> Stage) -> Stage {
         match self.pair.host(side).start(request) {
             Ok(pending) => waits(pending),
@@ -222,25 +223,27 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Has an end open or accept the flows of a setting's transport.
+    /// Makes an end open or accept the flows of a setting's transport.
     fn open(&mut self, side: Side, (arm, times, asked): SourceTurn) -> Stage {
         let settings = arm.transport.as_ref().and_then(|name| self.choosing.others.get(name)).cloned();
         let request = Request::CopyOthers { settings: settings.unwrap_or_default(), flows: arm.flows };
         self.ask(side, &request, |pending| Stage::Opens(pending, side, (arm, times, asked)))
     }
 
-    /// Goes on with a turn once both ends open the flows of its transport. An end that cannot has refused the setting.
+    /// Continues a turn once both ends open the flows of its transport. If an end cannot, the setting counts as
+    /// refused.
     fn poll_opens(&mut self, pending: PendingReply, side: Side, (arm, times, asked): SourceTurn) -> Stage {
         match self.pair.host(side).poll(&pending, Duration::ZERO) {
             None => Stage::Opens(pending, side, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) if side == Side::B => self.open(Side::A, (arm, times, asked)),
             Some((_, Ok(Reply::Done {}))) => self.turn(arm, times, asked),
-            Some((_, Ok(_))) => self.give_up("an end gave another answer"),
+            Some((_, Ok(_))) => self.give_up("an end sent an unexpected answer"),
             Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
 
-    /// Goes on with a turn once the target writes as its setting says. A target that refuses has refused the setting.
+    /// Continues a turn once the target writes as the setting says. If the target cannot, the setting counts as
+    /// refused.
     fn poll_writes(&mut self, pending: PendingReply, (arm, times, asked): SourceTurn) -> Stage {
         let target = self.pair.host(self.from.other());
         match target.poll(&pending, Duration::ZERO) {
@@ -249,12 +252,12 @@ impl<'a> CopyTrials<'a> {
                 self.is_direct = arm.direct;
                 self.turn_source((arm, times, asked))
             }
-            Some((_, Ok(_))) => self.give_up("the target gave another answer"),
+            Some((_, Ok(_))) => self.give_up("the target sent an unexpected answer"),
             Some((_, Err(error))) => self.refused(asked, &error),
         }
     }
 
-    /// Asks the source to use a setting, and to count after the first of these times for the second one.
+    /// Makes the source apply a setting, wait for the first of these times, and then count for the second.
     fn turn_source(&mut self, (arm, [settle_ns, count_ns], asked): SourceTurn) -> Stage {
         let turn = Request::CopyTurn { arm, settle_ns, count_ns };
         self.ask(self.from, &turn, |pending| Stage::Asked(pending, asked))
@@ -264,18 +267,19 @@ impl<'a> CopyTrials<'a> {
         match self.pair.host(self.from).poll(&pending, Duration::ZERO) {
             None => Stage::Asked(pending, asked),
             Some((_, Ok(Reply::CopyTurned { counted }))) => self.answered(asked, &counted),
-            Some((_, Ok(_))) => self.give_up("the source gave another answer"),
+            Some((_, Ok(_))) => self.give_up("the source sent an unexpected answer"),
             Some((_, Err(error))) => self.give_up(&error.to_string()),
         }
     }
 
-    /// Ends the trials because of an error. The copy goes on.
+    /// Ends the comparison because of an error. The copy continues.
     fn give_up(&mut self, why: &str) -> Stage {
         match &self.chooser {
             Some(chooser) => {
                 let (arm, none) = (chooser.incumbent().clone(), Nanos(0));
                 let writes = Request::CopyWrites { direct: arm.direct };
-                // If the source does not hear it either, the setting that was tried stays, and the error says so.
+                // If this request does not reach the source either, the setting under trial stays, and the error says
+                // so.
                 let back = Request::CopyTurn { arm, settle_ns: none, count_ns: none };
                 drop(self.pair.host(self.from).start(&back));
                 drop(self.pair.host(self.from.other()).start(&writes));
@@ -286,7 +290,7 @@ impl<'a> CopyTrials<'a> {
         Stage::Over
     }
 
-    /// Goes on where an end has refused a setting before its turn began.
+    /// Continues after an end has refused a setting before its turn.
     fn refused(&mut self, asked: Asked, error: &Error) -> Stage {
         self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
     }
@@ -298,18 +302,18 @@ impl<'a> CopyTrials<'a> {
             Asked::Look => self.looked(counted),
             Asked::Turn(turn) => self.turned(turn, counted),
             Asked::Kept => {
-                let text = format!("the setting that was chosen is not in force: {}", counted.refused);
+                let text = format!("the chosen setting is not in force: {}", counted.refused);
                 self.lines.extend((!counted.refused.is_empty()).then_some(Line::Note { text }));
                 Stage::Over
             }
         }
     }
 
-    /// Uses what an earlier copy has kept.
+    /// Applies the setting that an earlier copy kept.
     fn recall(&mut self, counted: &CopyCount) -> Stage {
         self.start.control = counted.control.clone().filter(|_| self.choosing.control);
         match self.choosing.remembered.clone() {
-            // Until its flows have opened, those of the copy's own transport carry on.
+            // The copy's own flows carry the data until the other flows have opened.
             Some(arm) if arm.transport.is_some() => {
                 let [least, most] = OPENING_BOUNDS;
                 let opening = counted.rtt_ns.times(OPENING).clamp(least, most);
@@ -324,7 +328,7 @@ impl<'a> CopyTrials<'a> {
     }
 
     fn recalled(&mut self, arm: &CopyArm, counted: &CopyCount) -> Stage {
-        // The rate until now is that of another setting.
+        // The rate so far is that of another setting.
         self.seen.forget();
         let has_all = arm.transport.is_none() || counted.flows == arm.flows;
         let refused = match has_all || !counted.refused.is_empty() {
@@ -340,7 +344,7 @@ impl<'a> CopyTrials<'a> {
         if *arm == self.start {
             return self.give_up(&refused);
         }
-        let text = format!("what an earlier copy has kept was not taken: {refused}");
+        let text = format!("the setting of an earlier copy was refused: {refused}");
         self.lines.push(Line::Note { text });
         self.choosing.remembered = None;
         if arm.transport.is_some() {
@@ -349,7 +353,7 @@ impl<'a> CopyTrials<'a> {
         self.turn(self.start.clone(), [Nanos(0); 2], Asked::Before(self.start.clone()))
     }
 
-    /// Opens further flows, where that is allowed. A flow that does not open is missed in the first turn that needs it.
+    /// Opens further flows, if permitted. A failure to open shows in the first turn that needs the flow.
     fn widen(&self, flows: u32) {
         if flows > self.start.flows {
             // Side A opens the flows.
@@ -357,7 +361,7 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Sees what the copy sends, once it is expected to take long enough.
+    /// Finds out what the copy sends, once the copy is expected to take long enough.
     fn look(&mut self) -> Stage {
         let is_long = self.outlook().is_some_and(|outlook| outlook.is_long());
         if !is_long || Instant::now() < self.look_after {
@@ -373,7 +377,7 @@ impl<'a> CopyTrials<'a> {
         Some(CopyOutlook { elapsed: self.begun.elapsed().into(), left, rate })
     }
 
-    /// Begins the trials, if nothing but long files is sent.
+    /// Begins the trials if only long files are being sent.
     fn looked(&mut self, counted: &CopyCount) -> Stage {
         let Some(outlook) = self.outlook().filter(|_| counted.is_clean) else { return Stage::Waits };
         match planned(&copy_held(&self.times), &self.levers(counted.rtt_ns), &outlook) {
@@ -392,14 +396,14 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Keeps the reason why nothing is compared now. Waits while it is early, because the reason may pass; ends otherwise.
+    /// Keeps the reason why nothing is compared now. Waits if it is early, because the reason may pass; otherwise ends.
     fn not_now(&mut self, why: String) -> Stage {
         self.choice.untried = why;
         if self.is_early() { Stage::Waits } else { Stage::Over }
     }
 
-    /// Returns true while the walk may find more, and in a copy's first minute, in which its rate and what holds it may
-    /// still change.
+    /// Returns true while the walk may find more files, and in the first minute of a copy, in which its rate and its
+    /// limit may still change.
     fn is_early(&self) -> bool {
         !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY)
     }
@@ -429,7 +433,7 @@ impl<'a> CopyTrials<'a> {
         self.next_turn()
     }
 
-    /// Begins the next turn; after the last one, uses what was kept.
+    /// Begins the next turn. After the last one, applies the setting that was kept.
     fn next_turn(&mut self) -> Stage {
         let (spent, outlook) = (self.trials_begun.elapsed().into(), self.outlook());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
@@ -445,12 +449,11 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Gives up another transport. What its flows have not carried yet, on a path that may be slow for it, is not to be
-    /// waited for.
+    /// Gives up another transport. The copy must not wait for data on its flows, which may be slow on this path.
     fn leave_others(&mut self) {
         self.choosing.others.clear();
         if self.other.take().is_some() {
-            // Side A opens the flows. Side B then needs no port for them.
+            // Side A opens the flows. Without them, side B needs no port for them.
             let hosts = [self.pair.a, self.pair.b];
             hosts.iter().for_each(|host| drop(host.start(&Request::CopyLeaveOthers {})));
         }
@@ -461,7 +464,7 @@ impl<'a> CopyTrials<'a> {
         let decided = chooser.decided();
         self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
         self.choice.kept = chooser.kept().cloned();
-        // A transport that was kept stays with whatever else is tried.
+        // A transport that was kept stays during later trials.
         let is_refused = |one: &CopyDecision| {
             one.to.transport != one.from.transport && one.result != CopyTrialResult::Kept
         };
@@ -472,11 +475,11 @@ impl<'a> CopyTrials<'a> {
     }
 }
 
-/// Returns why a copy cannot compare settings, although it is to; `None` if it can.
+/// Returns the reason why a copy cannot compare settings although it should; `None` if it can.
 fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
     what.choosing.as_ref()?;
     let why = match () {
-        () if pair.is_relayed() => "the data pass through this machine, which sets their pace",
+        () if pair.is_relayed() => "this machine relays the data and limits its rate",
         () if what.rules.limit_bps.is_some() => "--limit-rate sets the rate",
         () => return None,
     };

@@ -1,4 +1,4 @@
-//! Compares files on one host of a pair with what the other has.
+//! Compares files on one host of a pair with those on the other.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
-/// Hears of a comparison while it goes on.
+/// Callbacks during a comparison.
 pub struct ComparisonListener<'a> {
     /// Receives the counts so far, about once a second.
     pub on_counts: &'a dyn Fn(CopyCounts),
@@ -19,20 +19,20 @@ pub struct ComparisonListener<'a> {
     pub on_differing: &'a dyn Fn(Vec<CopyDiffering>),
 }
 
-/// A comparison that is over.
+/// The result of a comparison.
 #[derive(Debug)]
 pub struct ComparisonDone {
     pub outcome: CopyComparison,
-    /// Which settings the flows had otherwise than asked for: the host and a line for each.
+    /// The settings of the flows that differed from the requested ones: the host, and one line each.
     pub not_as_asked: Vec<String>,
 }
 
-/// Compares files on one host of the pair with what the other has, and changes nothing. Every entry that differs goes to
-/// the listener.
+/// Compares files on one host of the pair with those on the other, and changes nothing. Reports every entry that
+/// differs to the listener.
 ///
 /// # Errors
-/// Returns an error if a host fails, a flow breaks, or a copy that is tried could not write into the target's folder. An
-/// entry that cannot be compared is in the result.
+/// Returns an error if a host fails, if a flow breaks, or if a copy could not write into the target's folder. An entry
+/// that cannot be compared is part of the result.
 pub fn compare_files(
     pair: &Pair<'_>,
     what: &CopyOptions,
@@ -42,13 +42,13 @@ pub fn compare_files(
     named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
-    // The server first, so that it listens when the client comes.
+    // Starts the server first, so that it listens when the client connects.
     let server = pair.b.start(&server)?;
     let client = pair.a.start(&client)?;
     let source = pair.host(what.from);
     let reported = Cell::new(Instant::now());
     let report = || {
-        // A host that does not answer is noticed by its session.
+        // The session notices a host that does not answer.
         let _ = hand_over(source, listener);
         if reported.get().elapsed() >= REPORT {
             reported.set(Instant::now());
@@ -67,7 +67,7 @@ pub fn compare_files(
     Ok(ComparisonDone { outcome: *outcome, not_as_asked: said_of_flows(pair, what.from).not_as_asked })
 }
 
-/// Hands the entries that wait at the source to the listener.
+/// Passes the entries that wait at the source to the listener.
 fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Error> {
     loop {
         match source.call(&Request::CopyListed {})? {
@@ -81,7 +81,7 @@ fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Err
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
     let (mut flows, keeping) = (flows(side, what, ends), what.keeping.clone());
-    // A comparison chooses nothing.
+    // A comparison changes no setting while it runs.
     flows.most = None;
     let rules = Box::new(what.rules.clone());
     match side == what.from {

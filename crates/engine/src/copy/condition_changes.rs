@@ -1,4 +1,4 @@
-//! What changed of the conditions of a host between two readings.
+//! Differences between two readings of a host's conditions.
 
 use landspeed_record::factor::MAX_VALUE_BYTES;
 use landspeed_record::units::Nanos;
@@ -6,8 +6,8 @@ use landspeed_record::{ConditionChange, KnobState, Side};
 
 use crate::host::changed_conditions;
 
-/// Returns what changed of a host's conditions between two readings. The first was not made before the first of these times,
-/// and the second not after the second one.
+/// Returns the differences between two readings of a host's conditions. The first reading was not made before the first
+/// of these times, and the second not after the second time.
 pub(super) fn condition_changes(
     side: Side,
     [since_ns, until_ns]: [Nanos; 2],
@@ -23,7 +23,7 @@ pub(super) fn condition_changes(
     })
 }
 
-/// Returns the value of a setting; `None` if the host has not read it, or if it is too long for one.
+/// Returns the value of a setting; `None` if the host could not read it, or if it is too long to be one.
 fn value(state: &KnobState) -> Option<String> {
     state.value.clone().filter(|value| value.len() <= MAX_VALUE_BYTES)
 }

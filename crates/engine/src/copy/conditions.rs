@@ -1,7 +1,7 @@
-//! Asks both ends of a copy for the settings that decide its figures, and what changes meanwhile of them and of their
-//! links.
+//! Reads the settings that decide figures from both ends of a copy, and detects changes of these settings and of the
+//! links during the copy.
 //!
-//! The copy does not wait for the answers: they are taken while it goes on
+//! The copy does not wait for the answers: they are collected while it runs
 //! (docs/decisions/0100-the-conditions-of-a-copy.md).
 
 use std::time::{Duration, Instant};
@@ -16,53 +16,54 @@ use crate::{Error, Pair};
 
 /// The longest wait for both answers once the copy is over. A host reads these settings in milliseconds.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// The least time between two questions.
+/// The shortest time between two readings.
 const AGAIN: Duration = Duration::from_secs(30);
-/// A long copy asks again after this part of its time: some 160 times in a week.
+/// In a long copy, the time until the next reading is the elapsed time divided by this. A copy of a week has some 160
+/// readings.
 const PART: u32 = 20;
-/// A copy that ends sooner asks only once.
+/// A shorter copy reads its conditions only once.
 const LEAST_COPY: Duration = Duration::from_secs(1);
 /// The largest number of changes in a record.
 const MOST_CHANGES: usize = 200;
 
-/// A question for the conditions of a host.
+/// A pending request for the conditions of a host.
 struct Question {
     at: Instant,
     pending: PendingReply,
 }
 
-/// The conditions of a host.
+/// The conditions of a host at one time.
 struct Reading {
-    /// When they were asked for.
+    /// The time of the request.
     at: Instant,
     states: Vec<KnobState>,
 }
 
 enum Stage {
-    /// A question, and the reading before it.
+    /// A pending request, and the previous reading.
     Asked(Question, Option<Reading>),
     Read(Reading),
-    /// No answer is expected: the record gets the host without its conditions.
+    /// The host was not asked, or could not be. The record gets the host without its conditions.
     Untold,
     Over,
 }
 
-/// The conditions of a copy that goes on.
+/// The conditions of both hosts of a running copy.
 pub(super) struct CopyHosts<'a> {
     pair: &'a Pair<'a>,
     /// The side of the source.
     from: Side,
     begun: Instant,
-    /// When the next question is due, as time since the beginning.
+    /// The time of the next request since the start of the copy.
     next: Duration,
     /// By side.
     stages: [Stage; 2],
-    /// The number of changes that the record still takes.
+    /// The number of changes for which the record has room.
     room: usize,
 }
 
 impl<'a> CopyHosts<'a> {
-    /// Asks both hosts, unless their data are relayed: it is not known which links those take.
+    /// Asks both hosts, unless their data is relayed: the links of relayed data are unknown.
     pub(super) fn ask(pair: &'a Pair<'a>, from: Side) -> Self {
         let begun = Instant::now();
         let stage = |side: Side| match pair.is_relayed() {
@@ -73,8 +74,7 @@ impl<'a> CopyHosts<'a> {
         CopyHosts { pair, from, begun, next: AGAIN, stages, room: MOST_CHANGES }
     }
 
-    /// Asks again if that is due, and returns the record's lines for what hosts have answered since the last call, without
-    /// waiting.
+    /// Asks again if it is time, and returns the record's lines for the answers since the last call, without waiting.
     pub(super) fn step(&mut self) -> Vec<Line> {
         let elapsed = self.begun.elapsed();
         if elapsed >= self.next {
@@ -84,7 +84,7 @@ impl<'a> CopyHosts<'a> {
         Side::BOTH.into_iter().flat_map(|side| self.lines(side, Duration::ZERO)).collect()
     }
 
-    /// Asks for the conditions at the end of the copy. [`CopyHosts::finish`] takes the answers.
+    /// Requests the conditions at the end of the copy. [`CopyHosts::finish`] collects the answers.
     pub(super) fn ask_last(&mut self) {
         if self.begun.elapsed() >= LEAST_COPY {
             self.ask_again();
@@ -123,7 +123,7 @@ impl<'a> CopyHosts<'a> {
 
     fn ask_again(&mut self) {
         for side in Side::BOTH {
-            // Both ends of a copy within a host have the same conditions.
+            // Two ends on one host have the same conditions.
             let is_asked = self.room > 0 && (side == self.from || !self.pair.is_one_host());
             let stage = &mut self.stages[side as usize];
             *stage = match std::mem::replace(stage, Stage::Over) {
@@ -136,7 +136,7 @@ impl<'a> CopyHosts<'a> {
         }
     }
 
-    /// Returns the record's lines for what a host answers within `wait`.
+    /// Returns the record's lines for the answer of a host, if it arrives within `wait`.
     fn lines(&mut self, side: Side, wait: Duration) -> Vec<Line> {
         let host = self.pair.host(side);
         let stage = std::mem::replace(&mut self.stages[side as usize], Stage::Over);
@@ -155,7 +155,8 @@ impl<'a> CopyHosts<'a> {
         lines
     }
 
-    /// Takes a reading that was asked for and answered at these times. A host that answers with an error is asked no more.
+    /// Handles a reading that was requested and answered at these times. A host that answers with an error is not asked
+    /// again.
     fn read(
         &mut self,
         side: Side,
@@ -179,7 +180,7 @@ impl<'a> CopyHosts<'a> {
         }
     }
 
-    /// Returns the lines for as many changes as the record takes.
+    /// Returns the lines for the changes, up to the record's limit.
     fn change_lines(&mut self, changes: impl Iterator<Item = ConditionChange>) -> Vec<Line> {
         let line = |change| Line::ConditionChange(Box::new(change));
         let mut lines: Vec<Line> = changes.take(self.room).map(line).collect();
@@ -192,7 +193,7 @@ impl<'a> CopyHosts<'a> {
         lines
     }
 
-    /// Returns the line for a host that has not answered; `None` if it has.
+    /// Returns the line for a host that has not answered; `None` if it has answered.
     fn missed(&self, side: Side) -> Option<Line> {
         match &self.stages[side as usize] {
             Stage::Asked(_, None) => Some(self.host_line(side, &[])),
@@ -217,13 +218,13 @@ impl<'a> CopyHosts<'a> {
         time.saturating_duration_since(self.begun).into()
     }
 
-    /// Returns the side of a host in the record, which has the source at side A.
+    /// Returns the side of a host in the record, where the source is always side A.
     fn recorded(&self, side: Side) -> Side {
         if self.from == Side::A { side } else { side.other() }
     }
 }
 
-/// Returns when the next question is due, as time since the beginning, after one at this time.
+/// Returns the time of the next request, after one at the time `elapsed`. Both count from the start of the copy.
 fn due_after(elapsed: Duration) -> Duration {
     elapsed + AGAIN.max(elapsed / PART)
 }

@@ -1,4 +1,4 @@
-//! Where the files of a copy land: the rules of cp(1) and rsync(1), as a function of what is there.
+//! Destinations of a copy's files, by the rules of cp(1) and rsync(1), as a function of what exists.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,32 +10,32 @@ use landspeed_record::PathBytes;
 
 use crate::Pair;
 
-/// The word for this machine.
+/// The host name that means this machine.
 pub const THIS_HOST: &str = "local";
 
-/// Returns a path with its host for people. One of this machine has none, as it is written.
+/// Formats a path with its host. A path on this machine has no host.
 pub fn shown_place(host: &str, path: &str) -> String {
     if host == THIS_HOST { path.to_owned() } else { format!("{host}:{path}") }
 }
 
-/// The paths of a command line.
+/// The paths on a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyPaths {
     pub sources: Vec<Vec<u8>>,
     pub target: Vec<u8>,
 }
 
-/// Where the files of a copy land.
+/// The destination of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     pub roots: Vec<CopyRoot>,
-    /// The folder that gets the files.
+    /// The folder that receives the files.
     pub folder: PathBytes,
-    /// The path of what the copy makes: of a single file or folder its own, otherwise the folder.
+    /// The path to show for the result: that of the single file or folder, or else the folder.
     pub shown: Vec<u8>,
 }
 
-/// Why files cannot land.
+/// The reason why files cannot be copied to a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingError {
     /// A source does not exist.
@@ -44,17 +44,18 @@ pub enum LandingError {
     SourceBarred(Vec<u8>),
     /// The user may not read the target.
     TargetBarred(Vec<u8>),
-    /// A path with a slash at its end is no folder.
+    /// A path with a trailing slash is not a folder.
     NoFolder(Vec<u8>),
-    /// Several files, or a folder, are to become one that is a file.
+    /// Several files, or a folder, cannot replace the file at the target.
     TargetIsFile(Vec<u8>),
     /// Two sources get the same name.
     SameName(Vec<u8>),
     /// The target's folder is this source or lies in it.
     IntoItself(Vec<u8>),
-    /// This source lies where what only the target has is to be deleted.
+    /// This source lies where extra entries of the target are to be deleted.
     WouldBeDeleted(Vec<u8>),
-    /// What is mounted below this source lies in the target's folder, or the other way round, and is to be deleted there.
+    /// A mount below this source lies in the target's folder, or the reverse, and extra entries are to be deleted
+    /// there.
     MountedBelow(Vec<u8>),
 }
 
@@ -72,13 +73,13 @@ impl std::fmt::Display for LandingError {
                 write!(f, "{}: permission denied: log in as a user who may read and write there", shown(path))
             }
             LandingError::NoFolder(path) => {
-                write!(f, "{}: is no folder, and ends with a slash: leave the slash out", shown(path))
+                write!(f, "{}: is not a folder: leave out the slash at its end", shown(path))
             }
             LandingError::TargetIsFile(path) => {
-                write!(f, "{}: is a file: name a folder for what is copied", shown(path))
+                write!(f, "{}: is a file: name a folder as the target", shown(path))
             }
             LandingError::SameName(name) => {
-                write!(f, "two sources are called {}: copy them into folders of their own", shown(name))
+                write!(f, "two sources have the name {}: copy them into different folders", shown(name))
             }
             LandingError::IntoItself(path) => {
                 write!(f, "{}: the target is this folder or lies in it: name another target", shown(path))
@@ -93,7 +94,7 @@ impl std::fmt::Display for LandingError {
             LandingError::MountedBelow(path) => {
                 write!(
                     f,
-                    "{}: --delete could delete what this folder has, as a mount below it or below the target leads from one into the other: unmount it, or name another target",
+                    "{}: --delete could delete content of this folder, because a mount leads from it into the target or the reverse: unmount it, or name another target",
                     shown(path)
                 )
             }
@@ -104,7 +105,7 @@ impl std::fmt::Display for LandingError {
 impl std::error::Error for LandingError {}
 
 impl LandingError {
-    /// Returns the error with the host of its path: `from` has the sources, `to` the target.
+    /// Formats the error with the host of its path: `from` has the sources, `to` the target.
     pub fn at_host(&self, from: &str, to: &str) -> String {
         match self {
             LandingError::SameName(_) => self.to_string(),
@@ -121,13 +122,13 @@ impl LandingError {
     }
 }
 
-/// Returns where the files land. `found` is what is at each source, `target` what is at the target.
+/// Returns the destination of the files. `found` says what exists at each source, `target` what exists at the target.
 ///
-/// A source lands in the target's folder under its own name; a folder with a slash at its end lands with its entries. A
-/// single file, or a link, takes the target's name, unless a folder is there or the target ends with a slash.
+/// A source gets its own name in the target's folder. A folder with a trailing slash gives only its entries. A single
+/// file or link gets the target's name, unless a folder exists there or the target has a trailing slash.
 ///
 /// # Errors
-/// Returns an error if a source is missing, or if the target can not hold them.
+/// Returns an error if a source is missing, or if the target cannot hold the sources.
 pub fn landing(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Result<Landing, LandingError> {
     let kinds = found.iter().map(|found| found.kind);
     let sources: Vec<(&[u8], PathKind)> = paths.sources.iter().map(Vec::as_slice).zip(kinds).collect();
@@ -155,7 +156,7 @@ pub fn landing(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Re
     }
 }
 
-/// Checks that no folder lands in itself, on one host: the copy would find what it has just made, and have no end.
+/// Checks, for one host, that no folder is copied into itself. The copy would find its own output and never end.
 ///
 /// # Errors
 /// Returns an error if the target's folder is a source or lies in one, and both ends are known to be one host.
@@ -181,10 +182,10 @@ fn is_outside(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Res
     }
 }
 
-/// Checks that no source lies where what only the target has is deleted, on one host.
+/// Checks, for one host, that no source lies where extra entries of the target are deleted.
 ///
 /// # Errors
-/// Returns an error if one does, and both ends are known to be one host.
+/// Returns an error if a source does, and both ends are known to be one host.
 pub fn check_mirror(
     pair: &Pair<'_>,
     found: &[FoundPath],
@@ -207,13 +208,13 @@ fn is_kept(found: &[FoundPath], target: &FoundPath, landing: &Landing) -> Result
     }
 }
 
-/// Lands one file under the target's name.
+/// Returns the destination of one file that gets the target's name.
 fn as_one(path: &[u8], target: &[u8]) -> Landing {
     let (above, leaf) = split(target);
     Landing { roots: vec![root(path, leaf)], folder: PathBytes(above.to_vec()), shown: target.to_vec() }
 }
 
-/// Lands the sources in the target's folder.
+/// Returns the destination of sources that get their own names in the target's folder.
 fn into_folder(sources: &[(&[u8], PathKind)], target: &[u8]) -> Result<Landing, LandingError> {
     let folder: &[u8] = if target.is_empty() { b"." } else { target };
     let (mut roots, mut names) = (Vec::new(), BTreeSet::new());
@@ -235,7 +236,7 @@ fn root(path: &[u8], name: &[u8]) -> CopyRoot {
     CopyRoot { path_hex: PathBytes(path.to_vec()), name_hex: PathBytes(name.to_vec()) }
 }
 
-/// Returns the name that a source gets in the target's folder: none for a folder that lands with its entries.
+/// Returns the name that a source gets in the target's folder: empty for a folder that gives only its entries.
 fn name(path: &[u8]) -> &[u8] {
     match split(path).1 {
         b"." | b".." => b"",
@@ -243,7 +244,7 @@ fn name(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the folder of a path, and its last component.
+/// Splits a path into its folder and its last component.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(0) => (b"/", &path[1..]),
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_land_is_named() {
+    fn an_impossible_landing_is_named() {
         let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
         assert_eq!(missing.to_string(), "a: there is no such file or folder: check the path");
         assert!(missing.at_host("dtn1", "dtn2").starts_with("dtn1:a: "));

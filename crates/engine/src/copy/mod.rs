@@ -43,35 +43,35 @@ use watch::CopyWatch;
 const REPORT: Duration = Duration::from_secs(1);
 /// Additional time for the removal of incomplete files, which may be many or long.
 const CLEANING: Duration = Duration::from_secs(120);
-/// A copy takes as long as it takes: its ends give up by themselves where a path stays silent. This bounds the wait for the
-/// copy's end all the same.
+/// A copy has no fixed duration: its ends give up by themselves if a path stays silent. This limits the wait for its
+/// end nevertheless.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// What is copied, and how.
 #[derive(Debug, Clone)]
 pub struct CopyOptions {
-    /// The side of the pair that has the files. The other side gets them.
+    /// The side of the pair that has the files. The other side receives them.
     pub from: Side,
     pub roots: Vec<CopyRoot>,
-    /// The folder that gets the files.
+    /// The folder that receives the files.
     pub folder: PathBytes,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
-    /// What is kept of each entry.
+    /// The attributes that are kept of each entry.
     pub keeping: CopyKeeping,
     /// The settings of the flows, with their transport.
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
-    /// What the user asked for beside them.
+    /// The user's further options.
     pub rules: CopyRules,
-    /// The names below the source folder that alone are copied; `None` for all.
+    /// The names below the source folder to which the copy is limited; `None` for all.
     pub only: Option<Vec<PathBytes>>,
-    /// What the copy may choose while it runs; `None` for nothing.
+    /// The settings that the copy may change while it runs; `None` for none.
     pub choosing: Option<CopyChoosing>,
 }
 
-/// Returns what is at these paths of a host, and where that is.
+/// Returns what exists at these paths of a host, and its location.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked, or if its agent does not permit such a use of one of the paths.
@@ -97,33 +97,34 @@ pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeft
     }
 }
 
-/// A copy that is over.
+/// The result of a copy.
 #[derive(Debug)]
 pub struct CopyDone {
     pub outcome: CopyOutcome,
-    /// When both ends had said that it is over.
+    /// The time at which both ends had reported the end.
     pub ended: Instant,
-    /// What the stages of both ends did with their time.
+    /// The times of the stages at both ends.
     pub times: CopyTimes,
-    /// Which settings the flows had otherwise than asked for: the host and a line for each.
+    /// The settings of the flows that differed from the requested ones: the host, and one line each.
     pub not_as_asked: Vec<String>,
-    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    /// The ciphers that both ends agreed on. There is one, unless flows chose differently, and none if the transport
+    /// does not report it.
     pub ciphers: BTreeSet<String>,
-    /// The congestion controls that the sockets of the source had on the path.
+    /// The congestion controls that the source's sockets used on the path.
     pub controls: BTreeSet<String>,
-    /// Which setting was chosen while it ran.
+    /// The setting that was chosen during the copy.
     pub choice: CopyChoice,
     /// How the hosts' settings were restored; `None` if none was changed.
     pub restored: Option<RestoreOutcome>,
 }
 
-/// Hears of a copy while it goes on.
+/// Callbacks during a copy.
 pub struct CopyListener<'a> {
     /// Receives the counts and times so far, about once a second.
     pub on_counts: &'a dyn Fn(CopyCounts, CopyTimes),
-    /// Receives files whose copy is proven, if the rules ask for their digests.
+    /// Receives files whose copies were proven, if the options request digests.
     pub on_proven: &'a dyn Fn(Vec<CopyProven>),
-    /// Receives what the record is to have of the hosts, and of settings that are compared.
+    /// Receives the record's lines on hosts and on compared settings.
     pub on_line: &'a dyn Fn(Line),
     /// Returns true if the copy must end.
     pub stop: &'a dyn Fn() -> bool,
@@ -132,13 +133,13 @@ pub struct CopyListener<'a> {
 /// Copies files from one host of the pair to the other.
 ///
 /// # Errors
-/// Returns an error if a host fails, a flow breaks, the target cannot be used, or the listener ends the copy. An entry that
-/// fails is in the outcome.
+/// Returns an error if a host fails, a flow breaks, the target cannot be used, or the listener ends the copy. An entry
+/// that fails is part of the outcome.
 pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<CopyDone, Error> {
     named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let requests = Side::BOTH.map(|side| request(side, what, &ends));
-    // The server first, so that it listens when the client comes.
+    // Starts the server first, so that it listens when the client connects.
     let server = pair.b.start(&requests[1])?;
     let client = pair.a.start(&requests[0])?;
     let hosts = RefCell::new(CopyHosts::ask(pair, what.from));
@@ -156,7 +157,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
             let lines = trials.borrow_mut().step(news);
             let more = slowing.borrow_mut().step(&trials.borrow());
             lines.into_iter().chain(more).for_each(listener.on_line);
-            // A host that does not answer is noticed by its session.
+            // The session notices a host that does not answer.
             let _ = hand_over(pair, what, listener);
         }
         (listener.stop)()
@@ -184,7 +185,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     }
 }
 
-/// Ends a copy at both ends, and returns the error that says so. An end that does not hear it ends with its session.
+/// Ends a copy at both ends, and returns the error for it. An end that does not get the message ends with its session.
 fn stopped(pair: &Pair<'_>) -> Error {
     for host in [pair.a, pair.b] {
         drop(host.start(&Request::Cancel {}));
@@ -192,17 +193,18 @@ fn stopped(pair: &Pair<'_>) -> Error {
     Error::Other("ended: what was copied stays, and the same command goes on from there".to_owned())
 }
 
-/// What the ends of a copy or a comparison that is over say of its flows.
+/// The reports of both ends about the flows of a finished copy or comparison.
 #[derive(Default)]
 struct SaidOfFlows {
-    /// Which settings they had otherwise than asked for: the host and a line for each.
+    /// The settings that differed from the requested ones: the host, and one line each.
     not_as_asked: Vec<String>,
     ciphers: BTreeSet<String>,
-    /// The congestion controls of the end that has sent.
+    /// The congestion controls of the end that sent.
     controls: BTreeSet<String>,
 }
 
-/// Returns what both ends say of the flows. A host that does not answer says nothing. The source is at side `from`.
+/// Collects the reports of both ends about the flows. Ignores a host that does not answer. The source is at side
+/// `from`.
 fn said_of_flows(pair: &Pair<'_>, from: Side) -> SaidOfFlows {
     let mut said = SaidOfFlows::default();
     for side in Side::BOTH {
@@ -213,13 +215,13 @@ fn said_of_flows(pair: &Pair<'_>, from: Side) -> SaidOfFlows {
         };
         said.not_as_asked.extend(not_as_asked.into_iter().map(|line| format!("{}: {line}", host.name)));
         said.ciphers.extend(ciphers);
-        // What is relayed takes loopback at both ends.
+        // Relayed flows use loopback at both ends.
         said.controls.extend(controls.into_iter().filter(|_| side == from && !pair.is_relayed()));
     }
     said
 }
 
-/// Hands files whose copy is proven to the listener, if they are listed.
+/// Passes files whose copies were proven to the listener, if they are listed.
 fn hand_over(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<(), Error> {
     if !what.rules.lists_digests {
         return Ok(());
@@ -251,7 +253,7 @@ fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
     }
 }
 
-/// Returns the flows of one side.
+/// Returns the flows of one side for its request.
 fn flows(side: Side, what: &CopyOptions, ends: &DataEnds) -> Box<CopyFlows> {
     Box::new(CopyFlows {
         role: if side == Side::A { Role::Client } else { Role::Server },

@@ -1,4 +1,4 @@
-//! Names the entries that alone are copied.
+//! Sends the names of the entries to copy, if only some are copied.
 
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::PathBytes;
@@ -6,10 +6,10 @@ use landspeed_record::PathBytes;
 use super::CopyOptions;
 use crate::{Error, Pair};
 
-/// The bytes of names in a request, of which each takes two digits. Quotes and commas are in the rest of its room.
+/// The bytes of names in one request. Each byte takes two digits. The rest of a request has room for quotes and commas.
 const PART: usize = 48 << 10;
 
-/// Tells the source which entries are copied, if only some are.
+/// Sends the source the names of the entries to copy, if only some are copied.
 pub(super) fn name(pair: &Pair<'_>, what: &CopyOptions) -> Result<(), Error> {
     let source = pair.host(what.from);
     let parts = what.only.as_deref().map(parts).unwrap_or_default();
@@ -22,13 +22,13 @@ pub(super) fn name(pair: &Pair<'_>, what: &CopyOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the names in parts that fit a request: at least one, which may be empty.
+/// Splits the names into parts that fit a request. Returns at least one part, which may be empty.
 fn parts(mut names: &[PathBytes]) -> Vec<&[PathBytes]> {
     let mut parts = Vec::new();
     loop {
         let mut bytes = 0;
         let fits = |name: &&PathBytes| {
-            // A short name takes more room for its quotes than for itself.
+            // The quotes of a short name take more room than the name.
             bytes += name.0.len() + 2;
             bytes <= PART
         };

@@ -1,5 +1,5 @@
-//! Whether source and target are one file tree that two paths lead to, as with a bind mount. The paths do not tell; devices and
-//! inodes do, within one kernel.
+//! Detects that source and target are one file tree with two paths, as with a bind mount. The paths do not show this,
+//! but devices and inodes do within one kernel.
 
 use landspeed_agent::session::{CopyRoot, FolderPlace, FoundPath, PathKind, PathUse};
 use landspeed_record::{PathBytes, Side};
@@ -8,9 +8,9 @@ use super::landing::{CopyPaths, Landing, LandingError};
 use super::look;
 use crate::{Error, Pair};
 
-/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target, on
-/// the host of `side`, which is to use it as `to`. Returns none if the ends are not known to run on one kernel: an inode of one
-/// host says nothing of another host.
+/// Returns the locations of the folders that the copy creates or changes, in the order of the roots. `target` describes
+/// the target on the host of `side`, which will use it as `to`. Returns an empty list unless the ends are known to run
+/// on one kernel, because inodes of different hosts cannot be compared.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked.
@@ -28,7 +28,7 @@ pub fn landed(
     Ok(landing.roots.iter().zip(found).map(|(root, found)| place_of(root, found, target)).collect())
 }
 
-/// Returns the path of what a root becomes.
+/// Returns the destination path of a root.
 fn path_of(root: &CopyRoot, folder: &PathBytes) -> PathBytes {
     match root.name_hex.0.is_empty() {
         true => folder.clone(),
@@ -36,7 +36,8 @@ fn path_of(root: &CopyRoot, folder: &PathBytes) -> PathBytes {
     }
 }
 
-/// Returns where the folder is that a root becomes. In the target's folder, a copy follows no link: a folder takes its place.
+/// Returns the location of a root's destination. Within the target's folder, a copy replaces a link by a folder instead
+/// of following it.
 fn place_of(root: &CopyRoot, found: FoundPath, target: &FoundPath) -> FolderPlace {
     match found.kind {
         PathKind::LinkToFolder if !root.name_hex.0.is_empty() => {
@@ -46,11 +47,11 @@ fn place_of(root: &CopyRoot, found: FoundPath, target: &FoundPath) -> FolderPlac
     }
 }
 
-/// Checks that no folder lands in a source, and if extras are deleted, that no source is where they are. `landed` has the
-/// folders of [`landed`].
+/// Checks that no folder is copied into a source and, if extra entries are deleted, that no source lies among them.
+/// `landed` is the result of [`landed`].
 ///
 /// # Errors
-/// Returns an error if one does.
+/// Returns an error for the first source that fails the check.
 pub fn check_apart(
     paths: &CopyPaths,
     found: &[FoundPath],
@@ -87,7 +88,8 @@ mod tests {
     use super::*;
     use landspeed_agent::session::FolderIdentity;
 
-    /// Returns the place of the first of these folders, which lies in the others. `mounted` are those above what is mounted in it.
+    /// Returns the location of the first of these folders, which lies in the others. `mounted` has the parents of what
+    /// is mounted below it.
     fn place(within: &[u64], mounted: &[u64]) -> FolderPlace {
         let identity = |inode: &u64| FolderIdentity { device: 1, inode: *inode };
         FolderPlace {
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_told_apart_by_what_they_are() {
+    fn folders_are_distinguished_by_device_and_inode() {
         let path = || b"given".to_vec();
         let into_itself = Some(LandingError::IntoItself(path()));
         let deleted = Some(LandingError::WouldBeDeleted(path()));

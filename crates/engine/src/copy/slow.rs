@@ -1,8 +1,8 @@
-//! Tests what is named to hold a long copy: the work of its end takes a tenth longer, by turns
+//! Tests the named limit of a long copy: the work of the limiting end takes a tenth longer, in alternate turns
 //! (docs/decisions/0099-what-holds-a-copy-is-slowed.md).
 //!
-//! It begins when the copy compares no settings any more. Nothing here waits: the copy's loop calls [`CopySlowing::step`] several
-//! times a second.
+//! The test begins when the copy no longer compares settings. Nothing here waits: the copy's loop calls
+//! [`CopySlowing::step`] several times a second.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use super::CopyOptions;
 use super::choose::{AGAIN, CopyTrials, LOOK};
 use crate::Pair;
 
-/// How much longer than its turn an end stays slow if it hears nothing.
+/// How long beyond its turn an end stays slow if it gets no further request.
 const GRACE: Nanos = Nanos::secs(5);
 
 enum Stage {
@@ -23,13 +23,13 @@ enum Stage {
     Waits,
     /// The source was asked what it sends.
     Looks(PendingReply),
-    /// The end was asked to be slow in the turn that follows, or to be so no more.
+    /// The end was asked to be slow, or not, in the turn that follows.
     Slows(PendingReply, NextTurn),
     Turns(PendingReply, NextTurn),
     Over,
 }
 
-/// A test that goes on.
+/// A running test.
 struct Test {
     trial: SlowedTrial,
     /// The side that is slowed.
@@ -37,7 +37,7 @@ struct Test {
     begun: Instant,
 }
 
-/// The test of what holds a copy.
+/// The test of the limit of a copy.
 pub(super) struct CopySlowing<'a> {
     pair: &'a Pair<'a>,
     from: Side,
@@ -49,7 +49,7 @@ pub(super) struct CopySlowing<'a> {
 }
 
 impl<'a> CopySlowing<'a> {
-    /// A copy that is to compare nothing (`--choose never`) is not slowed either.
+    /// Begins without a test if the copy must not compare settings (`--choose never`).
     pub(super) fn begin(pair: &'a Pair<'a>, what: &CopyOptions) -> Self {
         let stage = if what.choosing.is_some() { Stage::Waits } else { Stage::Over };
         let now = Instant::now();
@@ -64,7 +64,7 @@ impl<'a> CopySlowing<'a> {
         }
     }
 
-    /// Goes on as far as that is possible without waiting, and returns what the record is to have.
+    /// Advances as far as possible without waiting, and returns new lines for the record.
     pub(super) fn step(&mut self, trials: &CopyTrials<'_>) -> Vec<Line> {
         self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Waits => self.look(trials),
@@ -82,13 +82,13 @@ impl<'a> CopySlowing<'a> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Returns what the record is to have in addition of a copy that is over.
+    /// Returns the remaining lines for the record of a finished copy.
     pub(super) fn finish(mut self) -> Vec<Line> {
         self.end("the copy came to its end");
         self.lines
     }
 
-    /// Sees what the copy sends, once it is long enough and something that can be slowed holds it.
+    /// Finds out what the copy sends, once the copy is long enough and its limit can be slowed.
     fn look(&mut self, trials: &CopyTrials<'_>) -> Stage {
         if Instant::now() < self.look_after {
             return Stage::Waits;
@@ -101,7 +101,7 @@ impl<'a> CopySlowing<'a> {
         }
     }
 
-    /// Begins the test, if nothing but long files is sent.
+    /// Begins the test if only long files are being sent.
     fn looked(&mut self, trials: &CopyTrials<'_>, counted: &CopyCount) -> Stage {
         let copy = trials.settled().filter(|_| counted.is_clean && counted.refused.is_empty());
         let Some(copy) = copy else { return Stage::Waits };
@@ -137,7 +137,7 @@ impl<'a> CopySlowing<'a> {
         }
     }
 
-    /// Has the source count in a turn, once the end does as it was asked.
+    /// Makes the source count a turn, once the end works at the requested speed.
     fn slowed(&mut self, pending: PendingReply, turn: NextTurn) -> Stage {
         let Some(side) = self.test.as_ref().map(|test| test.side) else { return Stage::Over };
         match self.pair.host(side).poll(&pending, Duration::ZERO) {
@@ -146,7 +146,7 @@ impl<'a> CopySlowing<'a> {
                 let (arm, times) = (turn.arm.clone(), [turn.settle, turn.count]);
                 self.ask(arm, times, |pending| Stage::Turns(pending, turn))
             }
-            Some((_, Ok(_))) => self.give_up("an end gave another answer"),
+            Some((_, Ok(_))) => self.give_up("an end sent an unexpected answer"),
             Some((_, Err(error))) => self.give_up(&error.to_string()),
         }
     }
@@ -163,7 +163,7 @@ impl<'a> CopySlowing<'a> {
         self.next_turn(trials)
     }
 
-    /// Asks the source to count after the first of these times for the second one.
+    /// Makes the source wait for the first of these times, and then count for the second.
     fn ask(
         &mut self,
         arm: CopyArm,
@@ -176,13 +176,13 @@ impl<'a> CopySlowing<'a> {
         }
     }
 
-    /// Returns what the source has counted, or why it has not; `None` while it counts.
+    /// Returns the source's count, which includes its reason if it could not count; `None` while it still counts.
     fn counted(&self, pending: &PendingReply) -> Option<CopyCount> {
         let (_, answer) = self.pair.host(self.from).poll(pending, Duration::ZERO)?;
         let refused = |refused: String| CopyCount { refused, ..CopyCount::default() };
         Some(match answer {
             Ok(Reply::CopyTurned { counted }) => *counted,
-            Ok(_) => refused("the source gave another answer".to_owned()),
+            Ok(_) => refused("the source sent an unexpected answer".to_owned()),
             Err(error) => refused(error.to_string()),
         })
     }
@@ -194,7 +194,7 @@ impl<'a> CopySlowing<'a> {
 
     fn end(&mut self, why: &str) {
         let Some(test) = self.test.take() else { return };
-        // An end that does not hear it is slow for some seconds more at the most.
+        // An end that does not get this request stays slow for a few seconds at most.
         drop(self.pair.host(test.side).start(&Request::CopySlow { for_ns: Nanos(0) }));
         self.lines.push(Line::CopySlowed(Box::new(test.trial.end(why))));
     }

@@ -1,4 +1,4 @@
-//! Commands that are timed: how long one takes, and the processor time of those that have ended.
+//! Timed commands: the duration of a command, and the processor time of commands that have ended.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,13 +15,13 @@ use crate::Error;
 /// The unit in which the kernel counts the processor time of a process (USER_HZ), the same on every Linux.
 pub const CPU_TICK: CpuNanos = CpuNanos(10_000_000);
 
-/// The time between two looks whether a command has ended. Its time is too long by up to this.
+/// The interval of checks whether a command has ended. It is the largest error of a measured duration.
 const LOOK: Duration = Duration::from_millis(5);
-/// The time that a command has to end in order.
+/// The time for a command to end after SIGTERM.
 const IN_ORDER: Duration = Duration::from_secs(5);
-/// The most bytes that are read of what a command has printed.
+/// The largest number of bytes that are read of a command's output.
 const MOST: u64 = 256 << 20;
-/// The bytes of its errors that are read, from their end.
+/// The number of bytes that are read from the end of a command's standard error.
 const LAST_WORDS: u64 = 4096;
 
 /// A command that has ended.
@@ -29,17 +29,17 @@ const LAST_WORDS: u64 = 4096;
 pub struct TimedCommand {
     pub took: Duration,
     pub status: ExitStatus,
-    /// What it has printed on standard output.
+    /// What the command printed on standard output.
     pub printed: Vec<u8>,
-    /// The last line of its standard error.
+    /// The last line of the command's standard error.
     pub last_line: String,
 }
 
 impl TimedCommand {
-    /// Returns the command.
+    /// Returns the command if it succeeded.
     ///
     /// # Errors
-    /// Returns an error with its last line unless it has ended with 0 or with the status `also`.
+    /// Returns an error with the command's last line unless its exit status is 0 or `also`.
     pub fn succeeded(self, also: Option<i32>) -> Result<TimedCommand, Error> {
         let code = self.status.code();
         match code == Some(0) || (also.is_some() && code == also) {
@@ -49,8 +49,8 @@ impl TimedCommand {
     }
 }
 
-/// Runs a command to its end. One that takes longer than `limit`, or that still runs when `stop` is set, is ended, with its
-/// process group if it leads one.
+/// Runs a command to its end. Ends a command that takes longer than `limit` or still runs when `stop` is set, together
+/// with its process group if it leads one.
 ///
 /// # Errors
 /// Returns an error if the command cannot be started, or did not end by itself.
@@ -89,7 +89,7 @@ fn ended(child: &mut Child, limit: Duration, stop: &AtomicBool) -> Result<ExitSt
     }
 }
 
-/// Ends a command by SIGTERM, and after [`IN_ORDER`] by SIGKILL, with what it has started in its process group.
+/// Ends a command by SIGTERM, and by SIGKILL after [`IN_ORDER`], together with its process group.
 fn end(child: &mut Child) {
     let group = Pid::from_raw(child.id().cast_signed());
     let signal_group = |signal| group.map(|group| kill_process_group(group, signal));
@@ -99,7 +99,7 @@ fn end(child: &mut Child) {
         sleep(LOOK);
     }
     let _ = signal_group(Signal::KILL);
-    // It may lead no group.
+    // The command may lead no process group.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -113,7 +113,8 @@ fn last_line(words: &mut File) -> io::Result<String> {
     Ok(last.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned())
 }
 
-/// Returns the processor time of this process's children that have ended and were waited for, with theirs.
+/// Returns the processor time of this process's children that have ended and were waited for, including their own
+/// children.
 ///
 /// # Errors
 /// Returns an error if /proc cannot be read.
@@ -124,7 +125,7 @@ pub fn cpu_of_children() -> Result<CpuNanos, Error> {
     Ok(CpuNanos(ticks * CPU_TICK.0))
 }
 
-/// Returns cutime and cstime of a line of proc_pid_stat(5), the fields 16 and 17. Field 3 follows the name.
+/// Parses cutime and cstime from a line of proc_pid_stat(5), fields 16 and 17. Field 3 follows the name.
 fn ticks_of_children(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(13).map(|field| field.parse::<u64>().ok());
     Some(fields.next()?? + fields.next()??)
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_says_what_it_printed_and_its_last_words() {
+    fn a_command_has_its_output_and_its_last_line() {
         let run = |text: &str| timed(&mut script(text), Duration::from_secs(60), &NEVER).unwrap();
         let done = run("echo out; echo first >&2; echo last >&2; echo >&2; exit 6");
         assert_eq!((done.printed.as_slice(), done.last_line.as_str()), (&b"out\n"[..], "last"));
@@ -157,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_takes_too_long_or_is_stopped_ends_with_all_that_it_started() {
+    fn a_command_that_takes_too_long_or_is_stopped_ends_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let text = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
         let error = timed(&mut script(&text), Duration::from_secs(2), &NEVER).unwrap_err();
         assert!(error.to_string().contains("takes longer than 2s"), "{error}");
         let pid = std::fs::read_to_string(&file).unwrap();
-        // One that has ended may not have been waited for yet.
+        // A child that has ended may not have been waited for yet.
         let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         let begun = Instant::now();
         while !(stat().is_empty() || stat().contains(") Z ")) {

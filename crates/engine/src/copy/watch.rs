@@ -1,4 +1,4 @@
-//! Asks both ends of a copy about once a second what they have done.
+//! Asks both ends of a copy for their progress about once a second.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use landspeed_record::{CopyCounts, CopyEndTimes, CopyNetworkTimes, CopyRelayTime
 use super::REPORT;
 use crate::Pair;
 
-/// What is known of a copy that goes on.
+/// The last known progress of a running copy.
 pub(super) struct CopyWatch<'a> {
     pair: &'a Pair<'a>,
     /// The side of the source.
@@ -17,9 +17,9 @@ pub(super) struct CopyWatch<'a> {
     asked: Cell<Instant>,
     counts: Cell<CopyCounts>,
     times: Cell<CopyTimes>,
-    /// What this machine had done to relay before the copy.
+    /// The relay's cost at this machine before the copy.
     relay_before: CopyRelayTimes,
-    /// The question that the target has not answered.
+    /// The request that the target has not answered yet.
     target: RefCell<Option<PendingReply>>,
 }
 
@@ -36,8 +36,8 @@ impl<'a> CopyWatch<'a> {
         }
     }
 
-    /// Returns the counts and times so far, about once a second. Returns `None` in between, and if a host does not answer, which its
-    /// session notices.
+    /// Returns the counts and times so far, about once a second. Returns `None` in between, and if a host does not
+    /// answer, which its session notices.
     pub(super) fn look(&self) -> Option<(CopyCounts, CopyTimes)> {
         if self.asked.get().elapsed() < REPORT {
             return None;
@@ -49,12 +49,12 @@ impl<'a> CopyWatch<'a> {
         Some((counts, self.times.get()))
     }
 
-    /// Returns true if the path was broken when the source was asked last: it may not answer then.
+    /// Returns true if the path was broken at the last answer of the source. The source may then be unreachable.
     pub(super) fn is_broken(&self) -> bool {
         self.counts.get().broken_flows > 0
     }
 
-    /// Returns the times of a copy that is over.
+    /// Returns the times of a finished copy.
     pub(super) fn end(&self) -> CopyTimes {
         let CopyTimes { source, target, .. } = self.times.get();
         let or_last = |side, last| self.ask(side).map_or(last, |(_, times)| times);
@@ -78,8 +78,9 @@ impl<'a> CopyWatch<'a> {
         }
     }
 
-    /// Returns the counts of the source, with the number of broken flows, and its times. The host that opens flows is asked first. It
-    /// may be this machine, and behind a broken path the other host does not answer: then they are the last ones.
+    /// Returns the counts of the source, with the number of broken flows, and its times. Asks the host that opens flows
+    /// first, because it may be this machine. If the path is broken, the other host does not answer, and its last
+    /// values are returned.
     fn source(&self) -> Option<(CopyCounts, CopyEndTimes)> {
         let opener = self.ask(Side::A)?;
         match (self.from, opener.0.broken_flows) {
@@ -91,7 +92,8 @@ impl<'a> CopyWatch<'a> {
         }
     }
 
-    /// Returns the times that the target has reported last, and asks it anew. It is not waited for, because the path may be broken.
+    /// Returns the target's last reported times, and asks it again. Does not wait for the answer, because the path may
+    /// be broken.
     fn target(&self) -> CopyEndTimes {
         let (host, last) = (self.pair.host(self.from.other()), self.times.get().target);
         let mut asked = self.target.borrow_mut();
@@ -110,7 +112,7 @@ impl<'a> CopyWatch<'a> {
     }
 }
 
-/// Returns what this machine has done to relay what the host of side `from` sends; zeros where it relays nothing.
+/// Returns the relay's cost at this machine for data from side `from`; zeros if it relays nothing.
 fn relay_times(pair: &Pair<'_>, from: Side) -> CopyRelayTimes {
     let Some(relay) = pair.relay() else { return CopyRelayTimes::default() };
     let (begun, spent) = relay.spent();
@@ -123,7 +125,7 @@ fn relay_times(pair: &Pair<'_>, from: Side) -> CopyRelayTimes {
     }
 }
 
-/// Returns the times of an end without what TCP says of another path: flows that are relayed take loopback at both ends.
+/// Returns the times of an end. If the flows are relayed, leaves out TCP's figures, because they are those of loopback.
 fn on_path(times: CopyEndTimes, is_relayed: bool) -> CopyEndTimes {
     let network = if is_relayed { CopyNetworkTimes::default() } else { times.network };
     CopyEndTimes { network, ..times }
@@ -136,9 +138,9 @@ mod tests {
 
     use super::*;
 
-    /// The window of the relay's entry is full whenever its session is slow: that says nothing of the target.
+    /// The window of the relay's entry is full whenever its session is slow, which says nothing about the target.
     #[test]
-    fn what_tcp_says_of_loopback_is_left_out() {
+    fn tcp_figures_of_loopback_are_left_out() {
         let mut times = CopyEndTimes::default();
         times.network.window_limited_ns = Nanos::secs(9);
         times.of_mut(CopyStage::Send).blocked_ns = Nanos::secs(9);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::levels::selected;
 use super::values::FileSettings;
 
-/// Cells whose mean is known. Where they do not have it, nothing is judged.
+/// Cells whose mean is known. If their measured mean differs, nothing is judged.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ControlSection {
@@ -16,7 +16,7 @@ pub(super) struct ControlSection {
     within: f64,
 }
 
-/// Returns the control, if its cells are some of the grid.
+/// Returns the control. Its cells must be cells of the grid.
 pub(super) fn control(section: &ControlSection, factors: &[GridFactor]) -> Result<GridControl, FileMistake> {
     let cells = selected(&section.cells, factors)?;
     let is_known = |value: f64| value > 0.0 && value.is_finite();

@@ -1,4 +1,4 @@
-//! What an experiment expects, and how that is tested.
+//! The expectations of an experiment, and their tests.
 
 use landspeed_record::strict::{FileMistake, here};
 use landspeed_record::{CurveShape, Expectation, ExpectationTest, GridFactor};
@@ -19,15 +19,15 @@ pub(super) struct ExpectSection {
     /// Claims of the papers' ledger.
     #[serde(default)]
     claims: Vec<String>,
-    /// The mechanism that takes the place of the paper's.
+    /// The mechanism that replaces the paper's.
     #[serde(default)]
     in_kind: String,
     #[serde(default)]
     figure: Option<Spanned<String>>,
-    /// A reason that nothing tests.
+    /// A reason that has no test.
     #[serde(default)]
     otherwise: String,
-    /// A reason, with the test of it.
+    /// A reason, with its test.
     #[serde(default)]
     because: Option<Box<ExpectSection>>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What an experiment sets and varies.
+//! The settings and the varied factors of an experiment.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub(super) fn varied(vary: &VarySection, names: FactorNames<'_>) -> Result<GridF
     }
 }
 
-/// Returns a factor whose levels set several things.
+/// Returns a factor whose levels each have several settings.
 fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, FileMistake> {
     let mut levels: Vec<(String, Vec<GridSetting>)> = Vec::new();
     for level in &vary.level {

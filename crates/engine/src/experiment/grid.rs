@@ -81,7 +81,7 @@ fn baseline(file: &ExperimentFile) -> Result<String, FileMistake> {
     }
 }
 
-/// Checks what concerns the grid as a whole.
+/// Checks the rules for the grid as a whole.
 fn check(file: &ExperimentFile, grid: &Grid) -> Result<(), FileMistake> {
     if grid.factors.is_empty() {
         let why = "nothing is varied: add [[vary]] with a factor and its values".to_owned();

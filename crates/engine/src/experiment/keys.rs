@@ -24,7 +24,7 @@ pub(super) struct ExperimentFile {
     pub(super) topology: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) baseline: Option<Spanned<String>>,
-    /// Names of the conditions that decide figures and that the experiment leaves as the hosts have them.
+    /// Names of the conditions that decide figures and that the experiment leaves as it finds them.
     #[serde(default)]
     pub(super) as_found: Vec<Spanned<String>>,
     /// The start-up time of each trial, which is not counted. If missing, it is the workload's usual start-up time.

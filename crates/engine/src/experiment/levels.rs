@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::values::{FileSettings, FileValue};
 use crate::grid::lab_domain;
 
-/// Removes the values that the short version leaves out. `kept` has those that it keeps, by factor.
+/// Removes the values that the short version leaves out. `kept` has the remaining values, by factor.
 pub(super) fn shorten(factors: &mut [GridFactor], kept: &FileSettings) -> Result<(), FileMistake> {
     for (name, values) in kept {
         keep(factors, name, &values.get_ref().text()).map_err(here(values))?;
@@ -17,7 +17,7 @@ pub(super) fn shorten(factors: &mut [GridFactor], kept: &FileSettings) -> Result
     Ok(())
 }
 
-/// Keeps only `values` of a factor, a list with commas. Returns why it cannot as an error.
+/// Keeps only `values` of a factor, a list with commas. Returns an error if the list is not valid.
 pub(super) fn keep(factors: &mut [GridFactor], name: &str, values: &str) -> Result<(), String> {
     let known: Vec<String> = factors.iter().map(|factor| factor.name.clone()).collect();
     let Some(factor) = factors.iter_mut().find(|factor| factor.name == name) else {

@@ -82,7 +82,7 @@ fn the_short_version_has_fewer_values_and_its_own_end() {
     let grid = read(WHOLE, true).unwrap().grid;
     assert_eq!(grid.factors.iter().map(|factor| factor.levels.len()).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!((grid.blocks, grid.precision, grid.budget_ns), (None, Some(0.05), Nanos::secs(120)));
-    assert_eq!(grid.expectations.len(), 2, "what it leaves out is told as not measured");
+    assert_eq!(grid.expectations.len(), 2, "what it leaves out is reported as not measured");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn some_values_of_a_factor_can_be_kept() {
 }
 
 #[test]
-fn a_control_names_cells_that_are_there_and_a_mean() {
+fn a_control_names_existing_cells_and_a_mean() {
     let with = |control: &str| read(&format!("{WHOLE}\n[control]\n{control}"), true);
     let control =
         with("cells = { write-size = \"64K\" }\nmean = 0.5\nwithin = 0.03").unwrap().grid.control.unwrap();
@@ -145,7 +145,7 @@ fn a_control_names_cells_that_are_there_and_a_mean() {
 
 /// Each error names the line of the mistake, the cause and the remedy.
 #[test]
-fn each_kind_of_mistake_is_told_with_its_line() {
+fn each_kind_of_mistake_is_reported_with_its_line() {
     for (wrong, right, line, words) in [
         ("title =", "tilte =", 1, "unknown field `tilte`"),
         ("workload = \"stream\"", "workload = \"streem\"", 4, "did you mean stream?"),
@@ -219,7 +219,7 @@ fn a_copy_has_its_tree_and_its_flows_as_factors() {
 }
 
 #[test]
-fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
+fn a_workload_that_cannot_fan_is_refused_with_the_remedy() {
     for (wrong, right, words) in [
         ("\"in,out\"", "\"in,up\"", "expected in, out"),
         ("\"stream\"", "\"staggered\"", "staggered takes 1: leave --fan out"),
@@ -254,7 +254,7 @@ fn a_level_may_have_a_program_in_the_place_of_the_workload() {
 }
 
 #[test]
-fn a_program_that_cannot_stand_beside_the_workload_is_refused() {
+fn a_program_that_cannot_be_compared_with_the_workload_is_refused() {
     for (wrong, right, words) in [
         ("app:iperf3", "app:iperf33", "no workload is called 'app:iperf33'"),
         ("streams = 2", "strms = 2", "no setting is called 'strms'"),
@@ -316,7 +316,7 @@ fn a_reason_is_tested_by_cells_of_the_same_file() {
 }
 
 #[test]
-fn a_reason_that_is_no_reason_is_refused() {
+fn an_invalid_reason_is_refused() {
     for (wrong, right, words) in [
         ("at = {", "otherwise = \"so\"\nat = {", "a reason is tested (because) or a guess (otherwise)"),
         ("claim = \"a bit", "source = \"here\"\nclaim = \"a bit", "it has no source"),

@@ -9,14 +9,14 @@ use crate::carried::{search, searched};
 use crate::factors::{flow, transport_of};
 use crate::{Error, Pair};
 
-/// The time for which the load is held that the search found. It drains the bucket of a shaper, which lets short trials
+/// The time for which the found load is held. This drains the token bucket of a shaper, which lets short trials
 /// through.
 pub(super) const HOLD: Nanos = Nanos::secs(2);
 /// The share of that load that arrives while it is held, if the path carries it.
 const ARRIVES: f64 = 0.95;
 
-/// Returns the rate that the path carries, by datagrams, or the reason why it was not found: a host refuses them, or none
-/// arrived.
+/// Returns the rate that the path carries, measured by datagrams, or the reason why it was not found: a host refuses
+/// datagrams, or none arrived.
 pub(super) fn find(pair: &Pair<'_>) -> Result<Result<PathCapacity, String>, Error> {
     let set: Settings =
         capacity::FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -29,7 +29,7 @@ pub(super) fn find(pair: &Pair<'_>) -> Result<Result<PathCapacity, String>, Erro
     }
 }
 
-/// Returns the rate that the path carries for long, and the bursts that it lets through above it: trials are short, and what
+/// Returns the sustained rate of the path, and the bursts that it lets through above that rate. Trials are short. What
 /// arrived while their load was held shows whether a token bucket let them pass.
 fn sustained(found: CarriedLoad, held: BitRate, client: &EndpointOutcome) -> PathCapacity {
     let carried_bps = if held.0 < ARRIVES * found.load.0 { held } else { found.load };

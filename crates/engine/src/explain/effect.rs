@@ -53,8 +53,8 @@ fn trial(pair: &Pair<'_>, flow: &Settings, with: bool, traced: &mut TraceMeasure
     let cost = pair.figures(&seen).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip(seen) {
         paths.extend(outcome.observed.get::<Option<PathTrace>>().clone());
-        let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(PATH.name));
-        for line in told {
+        let lines = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(PATH.name));
+        for line in lines {
             if !traced.unseen.contains(&line) {
                 traced.unseen.push(line);
             }

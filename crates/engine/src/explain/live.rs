@@ -181,9 +181,9 @@ mod tests {
         let key = FlowKey { protocol: IpProtocol::TCP, local, remote };
         let flow = |pid| FlowWatch { key, pid, congestion: String::new(), samples: Vec::new() };
         let sshd = [ProcessWatch { pid: 812, name: "ss\u{1b}hd".into(), ..ProcessWatch::default() }];
-        let told = [Some(812), Some(9), None].map(|pid| owned(&flow(pid), &sshd));
+        let shown = [Some(812), Some(9), None].map(|pid| owned(&flow(pid), &sshd));
         let ends = "10.0.0.1:22 - 10.0.0.2:40000";
         let owners = [r" of ss\u{1b}hd (pid 812)", " of process 9", ""];
-        assert_eq!(told, owners.map(|owner| format!("{ends}{owner}")));
+        assert_eq!(shown, owners.map(|owner| format!("{ends}{owner}")));
     }
 }

@@ -97,8 +97,8 @@ pub fn explain(
     Ok(report)
 }
 
-/// Makes the measurements that follow a stream: the stream at a lower rate where segments were lost, and the search for
-/// the path's rate where the user gave leave.
+/// Makes the measurements that follow a stream: the stream at a lower rate if segments were lost, and the search for
+/// the path's rate if the user permits it.
 fn follow(
     inputs: &mut ReportInputs,
     pair: &Pair<'_>,
@@ -181,8 +181,8 @@ pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
     RunSpec::new(program.clone(), flow).watched(watching)
 }
 
-/// Returns a verdict on `flow` without the remedies that cannot affect a workload of landspeed's own that was watched. What to
-/// change in another program is said in words.
+/// Returns a verdict on `flow` without the remedies that cannot affect the watched workload of landspeed's own.
+/// Remedies for another program are described in words.
 pub(crate) fn fitting(mut verdict: Verdict, workload: Option<&Workload>, flow: &Settings) -> Verdict {
     let Ok(transport) = transport_of(flow) else { return verdict };
     let own = workload.filter(|workload| has_own_flows(workload));

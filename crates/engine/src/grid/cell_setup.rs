@@ -85,12 +85,12 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
         for (side, name) in
             sides(one.place).iter().flat_map(|side| needs.clone().map(move |need| (side, need)))
         {
-            let stands = found.host(*side).get(name).map(|value| (name.to_owned(), value.clone()));
-            knobs.host_mut(*side).extend(stands);
+            let current = found.host(*side).get(name).map(|value| (name.to_owned(), value.clone()));
+            knobs.host_mut(*side).extend(current);
         }
         for side in sides(one.place) {
-            let stands = found.host(*side).get(&one.name).map(|value| (one.name.clone(), value.clone()));
-            knobs.host_mut(*side).extend(stands);
+            let current = found.host(*side).get(&one.name).map(|value| (one.name.clone(), value.clone()));
+            knobs.host_mut(*side).extend(current);
         }
     }
     for one in grid.settings_of(cell).filter(|one| one.value != "off") {

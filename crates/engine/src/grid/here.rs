@@ -68,14 +68,14 @@ pub fn run_here(
         let at_ns = clock.used();
         let ran = run(grid.values_of(cell)[0]);
         let took_ns = clock.used().saturating_sub(at_ns);
-        let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
+        let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..trial_of(ran) };
         // A run that the user has ended is no trial.
         Ok((!stop()).then(|| visit.line(trial)))
     })?;
     Ok(sink.line(&Line::GridEnd(end))?)
 }
 
-fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
+fn trial_of(ran: Result<LocalRunTimes, String>) -> GridTrial {
     let figure = |name: &str, time: Nanos| ProgramFigure {
         name: name.into(),
         unit: "s".into(),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_ends_is_no_trial() {
+    fn a_run_that_the_user_ends_is_no_trial() {
         let (ran, kept) = run(5);
         assert_eq!(ran.len(), 2, "{ran:?}");
         assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Stopped))));

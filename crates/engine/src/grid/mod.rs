@@ -194,8 +194,9 @@ fn time_of_program(grid: &Grid, cell: u32, grid_hosts: &mut dyn GridHosts) -> Re
     Ok(began.elapsed().into())
 }
 
-/// Returns the mean of the first cell's time, which the grid has already, and that of the last cell in the same lab. The
-/// first cell may be the slowest: its time alone would divide each pass into blocks, and each of these measures it again.
+/// Returns the mean of the time of the first cell, which the grid has already, and of the last cell in the same lab.
+/// The first cell may be the slowest. Its time alone would divide each pass into several blocks, each of which measures
+/// the first cell again.
 fn mean_with_last(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let lab = path_of(grid, 0);
     let last = (1..grid.cells()).rfind(|cell| path_of(grid, *cell) == lab);

@@ -1,4 +1,4 @@
-//! The settings of a host that decide figures, and what changes of its link without a setting.
+//! The settings of a host that decide figures, and changes of its link that no setting makes.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Host {
         HostFacts { conditions: conditions(states), ..self.facts.clone() }
     }
 
-    /// Returns the line for a host that did not answer when it was asked for its conditions again.
+    /// Returns the line for a host that did not answer a repeated request for its conditions.
     pub(crate) fn not_read_again(&self, why: &Error) -> String {
         format!("{}: conditions were not read again: {why}", self.name)
     }
@@ -38,9 +38,8 @@ impl Host {
         self.states_on_links(|device| Request::Conditions { device })
     }
 
-    /// Returns a line for each condition that changed since [`Host::begin`], in a run that has put back what it
-    /// changed itself. If the host cannot tell, the line says so. Changes of the carrier are left out: the trials
-    /// count them.
+    /// Returns a line for each condition that changed since [`Host::begin`]. The run must have restored its own changes
+    /// before. If the host cannot answer, the line says so. Changes of the carrier are left out: the trials count them.
     pub(crate) fn moved(&self) -> Vec<String> {
         let now = match self.read_conditions() {
             Ok(now) => now,
@@ -66,7 +65,7 @@ impl Host {
     }
 }
 
-/// Returns each condition whose value in `now` differs from that in `before`, as it was and as it is.
+/// Returns each condition whose value differs between `before` and `now`, with both states.
 pub(crate) fn changed_conditions<'s>(
     before: &'s [KnobState],
     now: &'s [KnobState],

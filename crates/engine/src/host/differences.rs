@@ -1,4 +1,4 @@
-//! How the knobs of a host differ from what they were.
+//! Differences between two readings of a host's knobs.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) fn differences<'s>(
     before.iter().filter_map(both).filter(|(before, after)| !reads_same(before, after))
 }
 
-/// Returns the value of a knob in words.
+/// Formats the value of a knob.
 pub(super) fn value_of(state: &KnobState) -> &str {
     state.value.as_deref().unwrap_or("unreadable")
 }

@@ -13,7 +13,7 @@ use super::conditions::{conditions, is_of_link};
 use crate::Error;
 
 impl Host {
-    /// Reads the knobs of this host: device knobs on the link that carries what they concern.
+    /// Reads the knobs of this host. Device knobs are read on the link that carries the traffic that they affect.
     ///
     /// # Errors
     /// Returns an error if the agent does not answer.
@@ -27,7 +27,7 @@ impl Host {
         Ok(states.into_iter().partition(|state| !is_of_link(state)))
     }
 
-    /// Asks for the state of each link of the data path, by the request that `about` makes of its name.
+    /// Requests the state of each link of the data path. `about` makes the request from the name of a link.
     pub(super) fn states_on_links(&self, about: fn(String) -> Request) -> Result<Vec<KnobState>, Error> {
         let mut states = self.asked_states(&about(self.device.clone()))?;
         if let Some(acks) = &self.acks {
@@ -100,8 +100,8 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
-    /// Returns an error if the host's kernel lets no agent set knobs, whatever its permissions. A journal names a network
-    /// namespace by what [`landspeed_record::HostFacts::namespace`] returns.
+    /// Returns an error if the host's kernel does not permit any agent to set knobs, whatever its permissions. A
+    /// journal identifies a network namespace by [`landspeed_record::HostFacts::namespace`].
     pub(crate) fn can_be_tuned(&self) -> Result<(), Error> {
         match self.facts.namespace() {
             None if !self.facts.may_tune => Err(self.may_not_tune()),

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `links` | the links that carry the data and the acknowledgements |
 //! | `knobs` | its knobs, and their changes |
-//! | `restore` | how it gets its settings back |
-//! | `conditions` | the settings that decide figures, and what changes of a link without a setting |
-//! | `differences` | how its knobs differ from what they were |
+//! | `restore` | how its settings are restored |
+//! | `conditions` | the settings that decide figures, and changes of its link that no setting makes |
+//! | `differences` | differences between two readings of its knobs |
 
 mod conditions;
 mod differences;

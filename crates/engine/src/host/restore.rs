@@ -1,4 +1,4 @@
-//! How a host gets its settings back.
+//! Restores the settings of a host.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Host {
         use landspeed_agent::session::Error::{Ended, TimedOut};
         let found = self.found();
         let limit = self.patience() + time_of(&self.changes_to(&found));
-        // A run may go on with this session: what it sets next is a change from what was found.
+        // A run may continue with this session: its next changes start from these values.
         self.applied = found;
         let answer = self.start(&Request::Restore {}).and_then(|pending| self.wait(pending, limit));
         let mut restored = match answer {
@@ -109,8 +109,8 @@ impl Host {
         }
     }
 
-    /// Returns true if a run on this host could have changed the knob. A setting of the whole machine belongs to the first
-    /// network namespace: a lab sees it, and another run may change it meanwhile.
+    /// Returns true if a run on this host could have changed the knob. A setting of the whole machine belongs to the
+    /// first network namespace: a lab sees it, and another run may change it at any time.
     fn owns(&self, state: &KnobState) -> bool {
         let is_of_machine = knob::find(&state.knob).is_ok_and(|knob| knob.factor.scope == FactorScope::Host);
         self.facts.initial_netns || !is_of_machine

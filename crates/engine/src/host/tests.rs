@@ -59,15 +59,15 @@ fn conditions_are_the_values_that_decide_figures() {
 }
 
 #[test]
-fn facts_have_the_conditions_that_a_host_tells_without_being_waited_for() {
+fn facts_have_the_conditions_that_a_host_reports_without_a_wait() {
     let host = ring_host();
     let pending = host.ask_conditions("eth0").expect("it is sent");
     let answer = host.poll(&pending, Duration::from_secs(10)).expect("it answers").1;
     let states = host.answered_conditions(answer).expect("states");
-    // A ring decides no figure.
+    // A ring size decides no figure.
     assert!(states.len() == 1 && host.facts_with(&states).conditions.is_empty(), "{states:?}");
-    let told = host.facts_with(&[state("tso", Some("on"))]).conditions;
-    assert_eq!(told.keys().collect::<Vec<_>>(), ["offloads"]);
+    let found = host.facts_with(&[state("tso", Some("on"))]).conditions;
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["offloads"]);
     let error = host.answered_conditions(Ok(Reply::Done {})).expect_err("another answer");
     assert!(host.not_read_again(&error).starts_with("slow: conditions were not read again: "), "{error}");
 }

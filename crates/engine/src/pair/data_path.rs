@@ -26,12 +26,12 @@ pub(crate) struct DataPath {
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     pub(super) address: AddressCandidate,
     pub(super) key: SessionKey,
-    /// Port of B that the user chose, or that the proof took of those that may be taken; zero if B chooses.
+    /// B's port that the user chose, or that the proof took from the permitted range; zero if B chooses.
     data_port: u16,
     /// The longest wait for a path that carries nothing.
     pub(super) patience: Nanos,
     pub(super) program_hosts: ProgramHosts,
-    /// Relays flows to the data ports; `None` where A reaches B.
+    /// Relays flows to the data ports; `None` if A can reach B.
     pub(super) relay: Option<RelayBridge>,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct ProgramHosts {
 }
 
 impl DataPath {
-    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT and its links. Where B opens the
-    /// flows, the path is the one from B to A.
+    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT and its links. If B opens
+    /// the flows, the path is the one from B to A.
     pub(crate) fn prove([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
         let key = SessionKey::random();
         let candidates = candidates([a, b], options)?;
@@ -95,7 +95,7 @@ impl DataPath {
         }
     }
 
-    /// Returns the path through this machine, over the sessions of both hosts. Only a copy takes it.
+    /// Returns a path that this machine relays over the sessions of both hosts. Only a copy uses it.
     pub(crate) fn relayed([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Self {
         let path = DataPath::new(ends, AddressCandidate::loopback(), SessionKey::random(), options);
         DataPath { relay: Some(a.relay_to(b)), ..path }
@@ -105,8 +105,8 @@ impl DataPath {
         self.relay.is_some()
     }
 
-    /// Measures the idle RTT, or takes it from the outcomes of the proof. The interfaces that carried the measurement become
-    /// those of the path.
+    /// Measures the idle RTT, or takes it from the outcomes of the proof. The interfaces that carried the ping-pong
+    /// become those of the path.
     fn observe(
         &mut self,
         hosts: [&Host; 2],

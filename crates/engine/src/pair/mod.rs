@@ -35,7 +35,7 @@ pub struct Pair<'g> {
 /// The addresses and the key of data flows between the hosts of a pair.
 #[derive(Debug, Clone)]
 pub(crate) struct DataEnds {
-    /// The address of B's data port as A calls it, and as B does.
+    /// The address of B's data port from A's view and from B's view.
     pub(crate) at: [SocketAddr; 2],
     pub(crate) key: SessionKey,
     /// The longest wait for a path that carries nothing.
@@ -57,24 +57,24 @@ impl<'g> Pair<'g> {
         self.a.name == self.b.name || self.a.is_same_as(self.b)
     }
 
-    /// Returns true if both ends are known to run on one kernel, for which a device has one number.
+    /// Returns true if both ends are known to run on one kernel, so that a device has the same number at both.
     pub(crate) fn is_one_kernel(&self) -> bool {
         let [one, other] = [self.a, self.b].map(|host| &host.facts.boot_id);
         !one.is_empty() && one == other
     }
 
-    /// Returns the side of one of the two hosts that were named, the first of which is `Side::A`. They have changed places
-    /// where the second one opens the flows.
+    /// Returns the side of one of the two hosts that the user named; the first is `Side::A`. The sides are exchanged if
+    /// the second host opens the flows.
     pub fn side_of_named(&self, named: Side) -> Side {
         self.data.side_of(named as usize).unwrap_or(named)
     }
 
-    /// Returns true if the data pass through this machine.
+    /// Returns true if this machine relays the data.
     pub fn is_relayed(&self) -> bool {
         self.data.is_relayed()
     }
 
-    /// Returns what passes the data through this machine, with the entry at side A; `None` where the hosts reach each other.
+    /// Returns the relay, with its entry at side A; `None` if the hosts reach each other.
     pub(crate) fn relay(&self) -> Option<&RelayBridge> {
         self.data.relay.as_ref()
     }
@@ -117,7 +117,7 @@ impl<'g> Pair<'g> {
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
             ipv6: self.data.address.ip.is_ipv6(),
-            // Virtual machines have a boot each, and share no machine.
+            // Each virtual machine has its own boot ID. They share no machine.
             in_lab: in_lab && self.a.facts.boot_id == self.b.facts.boot_id,
         })
     }

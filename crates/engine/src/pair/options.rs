@@ -1,4 +1,4 @@
-//! What the user wants of a data path.
+//! The user's options for a data path.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use landspeed_record::units::Nanos;
 use crate::meeting::Meeting;
 use crate::port_choice::PortRange;
 
-/// The user's wishes for the data path.
+/// The user's options for the data path.
 #[derive(Debug, Clone, Default)]
 pub struct PathOptions {
     /// Address of B to send to; if `None`, B's addresses are tried. The zone of a link-local address is an interface of
@@ -27,12 +27,12 @@ pub struct PathOptions {
     pub ports: Option<PortRange>,
     /// The longest wait for a path that carries nothing; zero for [`landspeed_record::PATIENCE`].
     pub patience: Nanos,
-    /// True if both ends may be one host, between whose processes data take loopback.
+    /// True if both ends may be on one host. Data between them then uses loopback.
     pub may_be_one_host: bool,
-    /// What may be done where A does not reach B.
+    /// What to try if A cannot reach B.
     pub meeting: Meeting,
-    /// Addresses of A to try first where B opens the flows, as `hints` are of B.
+    /// Addresses of A to try first if B opens the flows; the counterpart of `hints`.
     pub hints_of_a: Vec<IpAddr>,
-    /// True if the path carries a copy and nothing else: the round trips of its proof are enough, and no knob is read.
+    /// True if the path carries a copy and nothing else: the round trips of its proof suffice, and no knob is read.
     pub is_for_copy: bool,
 }

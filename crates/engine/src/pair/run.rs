@@ -183,7 +183,7 @@ fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
 /// Returns the reason if a figure of a known kind could not be read; otherwise `None`. Such an outcome is not used for
 /// any decision.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
-    outcome.observed.unseen.iter().find(|line| DetailError::is_told_by(line))
+    outcome.observed.unseen.iter().find(|line| DetailError::is_in(line))
 }
 
 #[cfg(test)]

@@ -55,15 +55,15 @@ impl TuningRun<'_> {
         };
         let Some(carried) = carried.filter(|carried| carried.is_of_path) else { return unbound };
         let pace = rounded(carried.load.0 / FLOWS.number(&flow).max(1) as f64);
-        let stands: f64 = cell.flow.get(PACE).and_then(|pace| pace.parse().ok()).unwrap_or(0.0);
-        if (pace / stands - 1.0).abs() < NEWS {
+        let current: f64 = cell.flow.get(PACE).and_then(|pace| pace.parse().ok()).unwrap_or(0.0);
+        if (pace / current - 1.0).abs() < NEWS {
             return unbound;
         }
         let bound = bound(pace, &flow, carried);
-        let stands = cell.with(&bound.change);
+        let bounded = cell.with(&bound.change);
         ladder.bound(bound);
-        self.replan(ladder, &stands, &[])?;
-        Ok(stands)
+        self.replan(ladder, &bounded, &[])?;
+        Ok(bounded)
     }
 
     fn search(&mut self, cell: &Cell, flow: &Settings) -> Result<Option<CarriedLoad>, Error> {

@@ -1,4 +1,4 @@
-//! What a tuning run tries: candidates, and placebos between them.
+//! The candidates of a tuning run, and its placebos.
 
 use landspeed_record::factor::{CandidatePlanner, KnobSelection};
 use landspeed_record::{Candidate, Cell, Finding, Side};

@@ -10,25 +10,25 @@ use super::{TuneOptions, TunedProgram};
 use crate::factors::flow;
 use crate::{Error, HostGroup, RunSpec};
 
-/// The share of a parameter's default that the first run has: a slow path takes minutes for all of it.
+/// The first run uses the default of the parameter divided by this, because all of it takes minutes on a slow path.
 const FIRST: u64 = 20;
-/// The largest growth from one run to the next. The start of a program makes a short run look slower than the next.
+/// The largest growth from one run to the next. A program's start-up makes a short run look slower than the next.
 const GROWTH: f64 = 10.0;
-/// The number of runs. [`FIRST`] and [`GROWTH`] reach the default in two, where no run reaches half of the time.
+/// The number of runs. With [`FIRST`] and [`GROWTH`], two runs reach the default if no run reaches half of the time.
 const RUNS: u32 = 4;
 
-/// The parameter of a program that was lowered, so that a trial takes less time.
+/// A program's parameter that was lowered so that a trial takes less time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedParameter {
     pub name: String,
     pub value: u64,
-    /// The value without the fitting.
+    /// The value before it was lowered.
     pub default: u64,
-    /// How long a trial with `value` took, with everything that its programs do before it.
+    /// The duration of a trial with `value`, including everything that its programs do before the measurement.
     pub took: Nanos,
 }
 
-/// A parameter that decides how long a trial takes, as the application's file says.
+/// A parameter that decides the duration of a trial, as the application's file declares.
 struct Length {
     name: String,
     default: u64,
@@ -36,8 +36,8 @@ struct Length {
     fills: Nanos,
 }
 
-/// Returns the parameter that decides how long a trial of the program takes; `None` if the file names none, or the user
-/// has set it.
+/// Returns the parameter that decides the duration of a trial of the program; `None` if the file names none, or if the
+/// user has set it.
 fn length(program: &TunedProgram) -> Option<Length> {
     let runner = landspeed_workload::find(&program.workload)?;
     let mut parameters = runner.application()?.parameters.iter();
@@ -49,19 +49,19 @@ fn length(program: &TunedProgram) -> Option<Length> {
     (!program.workload.parameters.contains_key(&length.name)).then_some(length)
 }
 
-/// Returns the value for a trial of the time `fills`, after a run with `value` took `took`.
+/// Returns the value for a trial of duration `fills`, after a run with `value` took `took`.
 fn next(length: &Length, value: u64, took: Nanos) -> u64 {
     let ratio = length.fills.0 as f64 / took.0.max(1) as f64;
     ((value as f64 * ratio.min(GROWTH)) as u64).max(length.least).min(length.default)
 }
 
-/// Returns true if a trial that took `took` is as good as one of the time `fills`: it took half to twice as long.
+/// Returns true if a trial took about as long as `fills`: half to twice as long.
 fn is_near(took: Nanos, fills: Nanos) -> bool {
     took.times(2) >= fills && took <= fills.times(2)
 }
 
-/// Lowers the parameter that decides how long a trial of the program takes, until a trial takes about as long as the file
-/// of the application asks. Returns `None` if nothing was lowered.
+/// Lowers the parameter that decides the duration of a trial of the program, until a trial takes about as long as the
+/// application's file requests. Returns `None` if nothing was lowered.
 pub(super) fn fit(group: &HostGroup, options: &mut TuneOptions) -> Result<Option<FittedParameter>, Error> {
     let Some(length) = options.program.as_ref().and_then(length) else { return Ok(None) };
     let Some(program) = &mut options.program else { return Ok(None) };
@@ -75,7 +75,7 @@ pub(super) fn fit(group: &HostGroup, options: &mut TuneOptions) -> Result<Option
     Ok(fitted)
 }
 
-/// Runs the program with one value of the parameter after the other. The program keeps the last one.
+/// Runs the program with successive values of the parameter, and leaves the last one set.
 fn lower(
     group: &HostGroup,
     program: &mut TunedProgram,

@@ -51,8 +51,8 @@ impl Baseline {
 pub struct TunedProgram {
     /// The workload that runs the program, with its parameters.
     pub workload: Workload,
-    /// The figure of the program that decides which settings are better; `None` for a workload of landspeed's own, of which
-    /// goodput decides.
+    /// The figure of the program that decides which settings are better; `None` for a workload of landspeed's own,
+    /// which goodput decides.
     pub of: Option<ProgramMetric>,
 }
 

@@ -18,12 +18,12 @@ use crate::{Error, HostGroup, RunSpec, curve};
 /// symbols.
 const LOOKING: Nanos = Nanos::millis(400);
 
-/// Makes the plan of a run. Lowers the parameter of the run's program that decides how long a trial takes, if its file
+/// Makes the plan of a run. Lowers the parameter of the run's program that decides the duration of a trial, if its file
 /// names one.
 ///
 /// # Errors
-/// Returns an error if the hosts can be tuned by no run, or not as `options` ask. A dry run then has the answer of a real
-/// one.
+/// Returns an error if no run can tune the hosts, or not in the way that `options` request. A dry run returns the same
+/// error as a real one.
 pub fn plan(group: &HostGroup, options: &mut TuneOptions) -> Result<TunePlan, Error> {
     group.can_be_tuned()?;
     if let Some(program) = &options.program {
@@ -67,8 +67,8 @@ pub fn plan(group: &HostGroup, options: &mut TuneOptions) -> Result<TunePlan, Er
     retimed(plan, group, options)
 }
 
-/// Returns the plan with the trials of a program timed once more if its budget is too short for them: one run may have been slow
-/// by chance.
+/// Returns the plan. If its budget is too short for the trials of a program, times them once more, because one run may
+/// have been slow by chance.
 fn retimed(plan: TunePlan, group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error> {
     if options.program.is_none() || plan.least_budget(options).is_none_or(|least| options.budget >= least) {
         return Ok(plan);

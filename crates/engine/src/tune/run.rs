@@ -48,9 +48,9 @@ impl TuningRun<'_> {
     pub(super) fn climb(&mut self) -> Result<LadderFindings, Error> {
         self.preface()?;
         let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
-        let stands = self.bound(&mut ladder, &self.plan.start)?;
-        self.budget(&stands, "")?;
-        self.curve(&stands, "curve-start")?;
+        let bounded = self.bound(&mut ladder, &self.plan.start)?;
+        self.budget(&bounded, "")?;
+        self.curve(&bounded, "curve-start")?;
         let findings = loop {
             if self.sink.stop() {
                 ladder.stop();
@@ -154,8 +154,8 @@ impl TuningRun<'_> {
         let kept = is_kept.then(|| (step.candidate.clone(), step.summary.id.clone()));
         self.sink.line(&Line::Step(step))?;
         let Some((cell, id)) = kept else { return Ok(()) };
-        let stands = self.bound(ladder, &cell)?;
-        self.budget(&stands, &id)
+        let bounded = self.bound(ladder, &cell)?;
+        self.budget(&bounded, &id)
     }
 
     /// Finds out what limits the path and passes the verdict to the ladder. If a host refuses, the order of the

@@ -24,9 +24,9 @@ const EVERY: usize = 16;
 const LATER: usize = 6;
 /// Time limit of a command, longer than any of them takes.
 const WATCHDOG: Duration = Duration::from_secs(180);
-/// Time limit of what is over at once, less than the 30 s for which the controller awaits an answer.
+/// Time limit of a command that ends immediately; less than the 30 s for which the controller awaits an answer.
 const SOON: Duration = Duration::from_secs(25);
-/// How many seconds a whole run has, run by run, until it has time for its answers.
+/// Duration of a whole run in seconds, run by run, until one has time for its answers.
 const BUDGETS: [u64; 3] = [20, 40, 80];
 /// Number of cases that run at the same time. Nearly all of them wait.
 const AT_ONCE: usize = 24;
@@ -173,8 +173,8 @@ fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
     assert!(failed.is_empty(), "{} of {} cases fail", failed.len(), cases.len());
 }
 
-/// A path for a copy is joined without knobs. Each address that is tried has a data port and a ping-pong, and a copy takes that
-/// for the measurement.
+/// A path for a copy is joined without knobs. Each address that is tried has a data port and a ping-pong, which a copy
+/// uses as the measurement.
 #[test]
 fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     for is_for_copy in [true, false] {
@@ -190,7 +190,7 @@ fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     }
 }
 
-/// Checks that everything is put back, whichever request of a command fails.
+/// Checks that everything is restored, whichever request of a command fails.
 fn is_put_back(command: TestedCommand) {
     let troubles = troubles(command);
     let began = Instant::now();
@@ -198,19 +198,19 @@ fn is_put_back(command: TestedCommand) {
     println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
 }
 
-/// Its name makes it begin first: it takes longest.
+/// The name makes this test begin first, because it takes longest.
 #[test]
-fn a_run_of_tune_is_put_back_whatever_fails() {
+fn a_broken_tuning_run_restores_everything_whatever_fails() {
     is_put_back(TestedCommand::Tune);
 }
 
 #[test]
-fn whatever_fails_in_another_command_everything_is_put_back() {
+fn other_commands_restore_everything_whatever_fails() {
     OTHERS.into_iter().for_each(is_put_back);
 }
 
 #[test]
-fn tune_keeps_what_helps_and_puts_everything_back() {
+fn tune_keeps_what_helps_and_restores_everything() {
     // A busy machine measures fewer blocks in the same budget, and may then not come to an answer.
     let whole = |seconds| {
         let seen = see(TestedCommand::TuneFor(seconds), None, usize::MAX);
@@ -264,29 +264,30 @@ fn a_dry_run_on_a_kernel_that_cannot_be_tuned_says_so_and_plans_nothing() {
 }
 
 #[test]
-fn what_a_host_says_of_its_controls_is_in_the_record_once() {
+fn notes_on_controls_are_in_the_record_once() {
     let record = see(TestedCommand::Compare, None, usize::MAX).record.expect("a record");
-    let told = |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
-    assert_eq!(record.lines.iter().filter(told).count(), 1, "and every run asks for the controls again");
+    let is_note =
+        |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
+    assert_eq!(record.lines.iter().filter(is_note).count(), 1, "and every run asks for the controls again");
 }
 
 #[test]
-fn a_link_that_renegotiated_stands_in_the_record() {
+fn a_renegotiated_link_is_noted_in_the_record() {
     for command in [TestedCommand::Tune, TestedCommand::Compare] {
         let record = see(command, None, usize::MAX).record.expect("a record");
-        let told = record.lines.iter().flat_map(|line| match line {
+        let texts = record.lines.iter().flat_map(|line| match line {
             Line::Note { text } => vec![text.clone()],
             Line::Summary(summary) => summary.doubts.clone(),
             _ => Vec::new(),
         });
-        let mut told: Vec<String> = told.filter(|text| text.contains("link-speed")).collect();
-        told.sort_unstable();
+        let mut texts: Vec<String> = texts.filter(|text| text.contains("link-speed")).collect();
+        texts.sort_unstable();
         let of = |host: &str| {
             format!(
                 "{host}: link-speed changed from 10 Gb/s to 1 Gb/s during the run: the figures are of both"
             )
         };
-        assert_eq!(told, ["anna", "bert"].map(of), "{command:?}");
+        assert_eq!(texts, ["anna", "bert"].map(of), "{command:?}");
     }
 }
 
@@ -316,14 +317,14 @@ fn last_run(requests: &[&str]) -> usize {
 
 /// B refuses a run while A waits for B, as real ends do.
 #[test]
-fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
+fn a_failed_end_is_reported_soon_and_by_its_name() {
     let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
     let last_run = last_run(&whole["bert"]);
     let began = Instant::now();
     let seen = see(TestedCommand::Measure, Some((Side::B, last_run, HostFault::Refuses)), usize::MAX);
     assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
     assert!(began.elapsed() < SOON, "took {:?}", began.elapsed());
-    assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
+    assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is asked to give up");
 }
 
 struct FanOutcome {
@@ -335,8 +336,8 @@ struct FanOutcome {
     lost: Vec<String>,
 }
 
-/// Runs three clients of one hub. `fault` is the number of the request of the second client that fails, and how, if one
-/// does.
+/// Runs three clients of one hub. `fault` is the number of the second client's request that fails, and the kind of
+/// failure, if any.
 fn fan(fault: Option<(usize, HostFault)>) -> FanOutcome {
     let wire = Arc::new(FakeWire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);
@@ -360,7 +361,7 @@ fn a_fan_has_one_session_with_its_hub() {
 }
 
 #[test]
-fn a_client_that_cannot_tell_its_conditions_after_the_run_costs_no_figure() {
+fn a_client_that_cannot_report_its_conditions_after_the_run_costs_no_figure() {
     let last = fan(None).wire.requests()["ben"].len() - 1;
     for fault in [HostFault::Refuses, HostFault::NeverAnswers, HostFault::EndsSession] {
         let began = Instant::now();

@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::host::lock;
 
-/// How long an end waits for its peer: longer than any test whose ends hear that it does not come.
+/// How long an end waits for its peer: longer than any test in which an end learns that its peer does not come.
 const MEET: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_millis(20);
 

@@ -122,8 +122,8 @@ pub struct StudyRun {
     pub controls: BTreeSet<String>,
     /// Statistics of landspeed's own link during this run; `None` over another link.
     pub link: Option<WanStats>,
-    /// What disturbed the hosts during the run, one line each: other programs, stolen time, heat, a processor quota, a link
-    /// that lost its carrier.
+    /// Disturbances of the hosts during the run, one line each: other programs, stolen time, heat, a processor quota, a
+    /// link that lost its carrier.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<String>,
     /// Reasons why the run does not count, one line each: the link was late, or lost packets that it should have

@@ -61,17 +61,17 @@ pub struct StudyPath {
     pub mtu_bytes: u16,
     /// Largest receive window that the hosts grant a flow; `None` if nothing bounds it.
     pub window_bytes: Option<Bytes>,
-    /// Losses of the bottleneck's line, by chance; `None` if it loses nothing so, or if they are not known.
+    /// Random losses on the bottleneck's line; `None` if there are none, or if they are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LineLoss>,
-    /// Cross traffic at the bottleneck; `None` if there is none, or if it is not known.
+    /// Cross traffic at the bottleneck; `None` if there is none, or if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross: Option<CrossTraffic>,
     /// The topology: "lab:wan:rate=100M,rtt=164ms,queue=0.5bdp", or the hosts' names.
     pub topology: String,
 }
 
-/// Losses of a line by chance, from the first host to the second.
+/// Random losses of a line, from the first host to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LineLoss {
@@ -81,7 +81,7 @@ pub struct LineLoss {
     pub burst_packets: f64,
 }
 
-/// Cross traffic from the first host to the second. It takes the queue and the line, and answers to no loss.
+/// Cross traffic from the first host to the second. It occupies the queue and the line, and does not react to losses.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CrossTraffic {
@@ -91,7 +91,7 @@ pub struct CrossTraffic {
     pub on_ns: Nanos,
     /// Mean time for which a source is off.
     pub off_ns: Nanos,
-    /// The part of the load that short flows bring, 0 to 1.
+    /// Share of the load from short flows, 0 to 1.
     pub short: f64,
 }
 
@@ -104,14 +104,16 @@ impl StudyPath {
         self.holds(self.rtt_ns)
     }
 
-    /// Returns the most bytes that one flow can have under way: over the longest round trip, and in the queue.
+    /// Returns the largest number of bytes that one flow can have in flight: over the longest round trip, and in the
+    /// queue.
     pub fn most_under_way(&self) -> Bytes {
         let longest = self.rtt_ns + self.longer_ns().unwrap_or_default();
         Bytes(self.holds(longest).0 + self.room().0)
     }
 
-    /// Returns the most that the kernel may use to buffer a flow at either end. It is four times what the flow can have
-    /// under way, because the kernel counts its own overhead too, and at least the kernel's default for receiving.
+    /// Returns the limit of the kernel's buffer for a flow at either end. It is four times the flow's largest number of
+    /// bytes in flight, because the kernel counts its own overhead too, and at least the kernel's default for
+    /// receiving.
     pub fn buffer_bytes(&self) -> Bytes {
         Bytes(4 * self.most_under_way().0).max(LEAST_BUFFER)
     }
@@ -132,7 +134,7 @@ impl StudyPath {
     }
 
     /// Returns a description such as "1 Gb/s, 164 ms round trip".
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let rate = self.rate().map_or_else(|| "rate not known".to_owned(), |rate| rate.to_string());
         let loss = self.loss.map(|loss| format!(", {:.3} % lost by chance", 100.0 * loss.share));
         let cross =
@@ -250,8 +252,9 @@ pub struct Study {
     pub sample_ns: Nanos,
     /// Time between probes of the round trip (1 s in the paper).
     pub probe_ns: Nanos,
-    /// Name of the scene, such as "2004", whose losses, traffic of others and senders a simulated study has; `None` for a
-    /// path that loses nothing but in its queue and that the flows have to themselves. Sockets have no scene.
+    /// Name of the scene, such as "2004", that defines the losses, the cross traffic and the senders of a simulated
+    /// study; `None` for a path that the flows have to themselves and that loses packets only in its queue. Sockets
+    /// have no scene.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scene: Option<String>,
     /// The parts of a TCP sender that the flows do without.
@@ -445,7 +448,7 @@ mod tests {
         let two = StudyPath { second_rtt_ns: Some(Nanos::millis(328)), ..path.clone() };
         assert_eq!((two.longer_ns(), two.bdp()), (Some(Nanos::millis(164)), path.bdp()));
         assert_eq!(two.most_under_way(), Bytes(2 * 20_500_000 + 10_250_000));
-        assert_eq!(two.told(), "1 Gb/s, 164 ms and 328 ms round trips");
+        assert_eq!(two.description(), "1 Gb/s, 164 ms and 328 ms round trips");
         let shorter = StudyPath { second_rtt_ns: Some(Nanos::millis(13)), ..path.clone() };
         assert_eq!((shorter.longer_ns(), shorter.most_under_way()), (None, path.most_under_way()));
     }

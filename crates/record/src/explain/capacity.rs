@@ -12,7 +12,7 @@ pub struct PathCapacity {
     pub carried_bps: BitRate,
     /// True if the path, and not a host, was the limit.
     pub is_of_path: bool,
-    /// The burst above that load that the path let through; null if it let none through.
+    /// The burst above that load that the path let through; null without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<PathBurst>,
 }

@@ -293,8 +293,8 @@ impl<'a> CandidatePlanner<'a> {
             differs = true;
         }
         for side in sides(factor.on) {
-            let stands = if *side == Side::A { &self.settings } else { &self.receiver };
-            if stands.get(name).is_none_or(|now| now != value) {
+            let settings = if *side == Side::A { &self.settings } else { &self.receiver };
+            if settings.get(name).is_none_or(|now| now != value) {
                 change.host_mut(*side).insert(name.into(), value.into());
                 differs = true;
             }

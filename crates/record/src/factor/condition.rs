@@ -1,8 +1,8 @@
 //! Conditions: the settings that decide most figures.
 
-/// A condition that decides many figures. A figure says little without it: with another congestion control, for example, the
-/// answer to "how do many flows compare with one" turns over. Factors that set a condition name it
-/// ([`FactorDeclaration::decides`](super::FactorDeclaration::decides)).
+/// A condition that decides many figures. Without it, a figure says little: with another congestion control, for
+/// example, the comparison of many flows with one flow can give the opposite result. Factors that set a condition name
+/// it ([`FactorDeclaration::decides`](super::FactorDeclaration::decides)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Condition {
     /// The algorithm that controls how much data is in flight.

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_has_one_spelling() {
+    fn values_that_people_write_have_one_spelling() {
         let time = Domain::Time(Nanos::millis(1), Nanos::secs(3600));
         for (domain, text, canonical) in [
             (Domain::Bytes(1, 1 << 20), "64K", Some("65536")),

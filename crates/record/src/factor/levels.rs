@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told() {
+    fn an_invalid_list_is_refused_with_the_reason() {
         for (factor, text, why) in [
             (MTU, "1500,1500", "twice"),
             (MTU, "9000..1500", "goes up"),

@@ -113,7 +113,7 @@ pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<It
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
     let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
-    let offered = view.sender.congestion_available.iter().filter(move |name| *name != stands);
+    let offered = view.sender.congestion_available.iter().filter(move |name| *name != current);
     offered.map(move |name| {
         let default = view.sender.congestion_defaults.contains(name);
         (default, Proposal::new(name.as_str(), first + place(name) as u32))

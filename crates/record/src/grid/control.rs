@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::GridFigure;
 use crate::Settings;
 
-/// Cells whose mean is known, such as those of two equal flows, each of which has half. Where they do not have it, nothing of
-/// the grid's figure is judged.
+/// Cells whose mean is known, for example because two equal flows each get half. If they do not have this mean, no
+/// figure of the grid is judged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridControl {
@@ -42,17 +42,17 @@ impl GridControlReport {
         self.mean.is_some_and(|mean| (mean - self.wanted).abs() <= self.within)
     }
 
-    /// Returns what the cells have and must have: "flow=cubic has a mean of 0.510 over 24 trials, and must have 0.5 ±
+    /// Formats the measured and the required mean: "flow=cubic has a mean of 0.510 over 24 trials, and must have 0.5 ±
     /// 0.03".
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let mean = self.mean.map_or("no mean".to_owned(), |mean| format!("a mean of {mean:.3}"));
         let GridControlReport { cells, wanted, within, trials, .. } = self;
         format!("{cells} has {mean} over {trials} trials, and must have {wanted} ± {within}")
     }
 
-    /// Returns why nothing is judged; `None` if the control holds.
+    /// Returns the reason why nothing is judged; `None` if the control holds.
     pub fn complaint(&self) -> Option<String> {
-        (!self.holds()).then(|| format!("the control failed, so nothing is judged: {}", self.told()))
+        (!self.holds()).then(|| format!("the control failed, so nothing is judged: {}", self.description()))
     }
 }
 
@@ -75,10 +75,10 @@ mod tests {
             [true, true, false, false, false]
         );
         assert_eq!(of(Some(0.51)).complaint(), None);
-        let told = of(Some(0.68)).complaint().unwrap();
+        let line = of(Some(0.68)).complaint().unwrap();
         assert!(
-            told.ends_with("flow=cubic has a mean of 0.680 over 24 trials, and must have 0.5 ± 0.03"),
-            "{told}"
+            line.ends_with("flow=cubic has a mean of 0.680 over 24 trials, and must have 0.5 ± 0.03"),
+            "{line}"
         );
     }
 }

@@ -26,35 +26,34 @@ pub struct Expectation {
     /// The claims of the papers' ledger that it tests, such as "feng.tune.mtu9000"; empty if it tests none of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
-    /// The mechanism that takes the place of the paper's, such as "AF_UNIX in place of a TOE"; empty if it is the
-    /// same.
+    /// The mechanism that replaces the paper's, such as "AF_UNIX in place of a TOE"; empty if it is the same.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub in_kind: String,
 }
 
-/// What an expectation holds against a paper.
+/// The kind of an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectationKind {
     /// A number of the paper.
     Number,
-    /// A direction: which is more, where curves cross, how a curve runs.
+    /// A direction: which value is larger, where curves cross, or the shape of a curve.
     #[default]
     Direction,
-    /// Another mechanism takes the place of the paper's.
+    /// Another mechanism replaces the paper's.
     InKind,
 }
 
 impl ExpectationKind {
-    /// Returns true if another mechanism was measured in place of the one of a paper's claim. Where its number differs,
-    /// that says nothing about the paper's.
+    /// Returns true if another mechanism was measured in place of the one of a paper's claim. A different number then
+    /// says nothing about the paper's.
     pub fn is_substitute(self, claims: &[String]) -> bool {
         self == ExpectationKind::InKind && !claims.is_empty()
     }
 }
 
 impl Expectation {
-    /// Returns what the expectation holds against the paper.
+    /// Returns the kind of the expectation.
     pub fn kind(&self) -> ExpectationKind {
         match self.test {
             _ if !self.in_kind.is_empty() => ExpectationKind::InKind,
@@ -149,7 +148,7 @@ pub enum ExpectationAgreement {
 }
 
 impl ExpectationAgreement {
-    /// Returns the result where the measurement cannot answer after all.
+    /// Returns the result after it has turned out that the measurement cannot answer.
     #[must_use]
     pub fn withdrawn(self) -> Self {
         match self {
@@ -169,9 +168,9 @@ pub struct ExpectationReport {
     pub claim: String,
     /// Source of the claim: paper and section.
     pub source: String,
-    /// What it holds against the paper.
+    /// Kind of the expectation.
     pub kind: ExpectationKind,
-    /// The mechanism that takes the place of the paper's; empty if it is the same.
+    /// The mechanism that replaces the paper's; empty if it is the same.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub in_kind: String,
     /// The claims of the papers' ledger that it tests.

@@ -89,8 +89,8 @@ const LATENCY: FigureRow = FigureRow {
 const PROGRAM: FigureRow = FigureRow {
     name: "program",
     recorded: "program",
-    title: "What the program told",
-    about: "what the program told of its run",
+    title: "What the program reported",
+    about: "what the program reported about its run",
     unit: FigureUnit::Program,
     of: |trial| Some(trial.program()?.deciding()?.value),
     ..BLANK
@@ -266,7 +266,7 @@ impl TryFrom<String> for GridFigure {
     }
 }
 
-/// Returns the payload of the first flow that arrived at an end as a part of all, 0 to 1; `None` for fewer than two flows.
+/// Returns the first flow's share of the payload that arrived at an end, 0 to 1; `None` for fewer than two flows.
 fn first_flow_share(end: &EndpointOutcome) -> Option<f64> {
     let (first, others) = end.flow_bytes.split_first().filter(|(_, others)| !others.is_empty())?;
     let sum = first.0 + others.iter().map(|flow| flow.0).sum::<u64>();

@@ -3,12 +3,12 @@
 //! | file | is |
 //! |---|---|
 //! | `plan` | the plan: what is varied, over which values, and when to stop |
-//! | `figure` | the figures of a trial, a row each |
+//! | `figure` | the figures of a trial, one row each |
 //! | `trial` | the raw data of one trial of one cell |
 //! | `expect` | expectations and their results |
 //! | `paths` | costs of paths below a program's sockets, and predictions |
 //! | `occasions` | what `show R1 R2 ... --json` prints: one grid over several occasions |
-//! | `control` | cells whose mean is known, and what they have |
+//! | `control` | cells whose mean is known, and their measured mean |
 //! | `report` | what `--json` prints: computed from the trials alone |
 
 mod control;

@@ -26,8 +26,8 @@ pub struct OccasionsReport {
     /// Probability that placebos without any effect spread as much as those of all occasions together; `None` without
     /// placebos. Below 0.01, no answer counts.
     pub placebos_by_chance: Option<f64>,
-    /// Cells whose mean is known, and what they have over all occasions; `None` without any. Where they do not have it, no
-    /// answer counts.
+    /// Cells whose mean is known, and their mean over all occasions; `None` without any. If they do not have the known
+    /// mean, no answer counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<GridControlReport>,
     /// Cells whose ratio deviates between occasions by over three times an occasion's own standard error, one line each,
@@ -92,13 +92,13 @@ pub struct OccasionCell {
 pub struct OccasionExpectation {
     /// The claim, in one sentence.
     pub claim: String,
-    /// What it holds against the paper.
+    /// Kind of the expectation.
     pub kind: ExpectationKind,
     /// The published ratio; `None` for a direction.
     pub published: Option<f64>,
     /// The ratio over occasions; its figure is empty for a direction.
     pub ratio: OccasionCell,
-    /// The occasions that asked it and count, by their places in the report: a file may get an expectation between two
+    /// The valid occasions that tested it, by their positions in the report. A file may gain an expectation between two
     /// occasions.
     pub occasions: Vec<u32>,
     /// The answer of each of these alone.
@@ -107,6 +107,6 @@ pub struct OccasionExpectation {
     pub agreement: ExpectationAgreement,
     /// True if another occasion is expected to answer the same.
     pub is_firm: bool,
-    /// True if the occasions are too few to speak of other days: under five, or within one boot.
+    /// True if there are too few occasions to predict other days: fewer than five, or all within one boot.
     pub is_today: bool,
 }

@@ -59,8 +59,8 @@ pub struct GridReport {
     /// Cells that were measured twice under two names. Their ratios are 1 in truth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub placebos: Vec<GridPlacebo>,
-    /// Cells whose mean is known, and what they have; `None` without any. Where they do not have it, their figure has no ratios,
-    /// and no expectation an answer.
+    /// Cells whose mean is known, and their measured mean; `None` without any. If they do not have the known mean,
+    /// their figure has no ratios, and no expectation has an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<GridControlReport>,
     /// Conditions that differed between cells although no factor varies them, and placebos whose interval excludes 1,
@@ -72,7 +72,8 @@ pub struct GridReport {
 }
 
 impl GridReport {
-    /// Returns what a host is that limits its figures ([`HostFacts::caveat_mark`]); `None` if no host is of that kind.
+    /// Returns the kind of host that limits the figures ([`HostFacts::caveat_mark`]); `None` if no host is of such a
+    /// kind.
     pub fn caveat_mark(&self) -> Option<&str> {
         self.host_a.caveat_mark().or(self.host_b.caveat_mark())
     }

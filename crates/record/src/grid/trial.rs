@@ -75,7 +75,7 @@ impl GridTrial {
 
     /// Returns the figures that the trial's program reported, or `None` without any.
     pub fn program(&self) -> Option<&ProgramFigures> {
-        self.ends().map(|end| end.get::<ProgramFigures>()).find(|told| !told.all.is_empty())
+        self.ends().map(|end| end.get::<ProgramFigures>()).find(|figures| !figures.all.is_empty())
     }
 
     /// Returns the picture that the trial's program drew, or `None` without one.

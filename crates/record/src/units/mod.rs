@@ -36,7 +36,7 @@ pub struct Bytes(pub u64);
 #[serde(transparent)]
 pub struct BitRate(pub f64);
 
-/// A rate in bytes per second, as that of a disk.
+/// A rate in bytes per second, such as that of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ByteRate(pub f64);

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_told_from_other_words() {
+    fn misspellings_are_distinguished_from_other_words() {
         let known = ["mtu", "tso", "gro", "tcp-rmem", "rate", "feng.f.bdp", "balaji/latency"];
         for (name, near) in [
             ("mtuu", Some("mtu")),

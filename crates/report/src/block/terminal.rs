@@ -227,7 +227,7 @@ impl TerminalPrinter {
         let hidden = table.rows.iter().filter(is_cut).count();
         let rows = table.rows.iter().filter(|row| hidden == 1 || !is_cut(row));
         let rows: Vec<&TableRow> = rows.collect();
-        let (told, kept): (Vec<usize>, Vec<usize>) = (0..table.columns.len())
+        let (below, kept): (Vec<usize>, Vec<usize>) = (0..table.columns.len())
             .filter(|index| self.has_room(&table.columns[*index], *index))
             .partition(|index| self.is_told_below(&table.columns[*index]));
         if rows.is_empty() || kept.is_empty() {
@@ -239,7 +239,7 @@ impl TerminalPrinter {
         if hidden > 1 {
             lines.push(self.painter.paint(Tone::Dim, &format!("{hidden} more (--full)")));
         }
-        for index in told {
+        for index in below {
             lines.extend(self.reasons(&rows, index));
         }
         lines
@@ -260,12 +260,12 @@ impl TerminalPrinter {
     /// Prints the reasons of harmful and open rows, or of all rows in full detail.
     fn reasons(self, rows: &[&TableRow], index: usize) -> Vec<String> {
         let called = rows.iter().filter(|row| self.full || matches!(row.tone, Some(Tone::Bad | Tone::Open)));
-        let told: Vec<StyledText> = called
+        let texts: Vec<StyledText> = called
             .filter_map(|row| Some((row.cells.first()?.shown(false), row.cells.get(index)?.shown(false))))
             .filter(|(_, why)| !why.is_empty())
             .map(|(name, why)| format!("{name}: {why}").into())
             .collect();
-        let lines = told.iter().flat_map(|text| self.wrapped(text, 4));
+        let lines = texts.iter().flat_map(|text| self.wrapped(text, 4));
         let lines: Vec<String> = lines.map(|line| self.painter.paint(Tone::Dim, &line)).collect();
         if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_acts_on_never_gets_into_a_text() {
+    fn terminal_control_characters_never_get_into_a_text() {
         let text = StyledText::from("a\u{1b}[2Jb").with(TextStyle::Strong, "\u{202e}c\r\n").and("");
         assert_eq!((text.words().as_str(), text.spans().len()), (r"a\u{1b}[2Jb\u{202e}c\r\n", 2));
     }

@@ -192,8 +192,8 @@ impl LineChart {
             }
             (text("axis", "middle", f64::midpoint(left, right), bottom + foot - 12.0, &self.x.title))
             @for (series, named) in self.series.iter().zip(named) { (series.draw(&x, &y, right + 10.0, named + 4.0)) }
-            @for (at, told) in &self.events {
-                path class="retransmit" d=(format!("M{} {}l-5 9h10z", n(x.at(*at)), n(bottom - 9.0))) { title { (told) } }
+            @for (at, event) in &self.events {
+                path class="retransmit" d=(format!("M{} {}l-5 9h10z", n(x.at(*at)), n(bottom - 9.0))) { title { (event) } }
             }
         }))
     }

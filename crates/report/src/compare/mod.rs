@@ -124,9 +124,9 @@ fn rankings(report: &CompareReport) -> ReportSection {
     }
     let order = |ranking: &landspeed_record::Ranking| {
         let groups = words::groups(&report.study, ranking);
-        let told =
+        let text =
             groups.iter().fold(StyledText::default(), |text, group| text.with(TextStyle::Group, group));
-        (safe(&ranking.by).into(), told)
+        (safe(&ranking.by).into(), text)
     };
     section
         .with(ReportBlock::text(
@@ -199,27 +199,27 @@ fn meetings(report: &CompareReport) -> ReportSection {
 
 fn findings(report: &CompareReport) -> ReportSection {
     let section = ReportSection::new("findings", "What the paper found");
-    let (told, untold): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());
+    let (decided, undecided): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());
     if report.findings.is_empty() {
         return section;
     }
-    let shown = told.iter().filter(|finding| finding.reproduces == Some(true)).count();
+    let shown = decided.iter().filter(|finding| finding.reproduces == Some(true)).count();
     let about = format!(
         "Of the paper's {} findings {shown} hold here, {} do not, and {} need another study.",
         report.findings.len(),
-        told.len() - shown,
-        untold.len()
+        decided.len() - shown,
+        undecided.len()
     );
-    let title = format!("{} that need another study, and why", untold.len());
+    let title = format!("{} that need another study, and why", undecided.len());
     let rest = CollapsibleGroup {
         title: title.into(),
         open: false,
-        blocks: untold.into_iter().map(finding).collect(),
+        blocks: undecided.into_iter().map(finding).collect(),
     };
     section
         .with(ReportBlock::text(about))
         .all(ReportBlock::only(Visibility::InFull, [ReportBlock::aside(HOLDS)]))
-        .all(told.into_iter().map(finding))
+        .all(decided.into_iter().map(finding))
         .all((!rest.blocks.is_empty()).then_some(rest))
 }
 
@@ -250,13 +250,13 @@ fn runs(report: &CompareReport, record: &Record) -> ReportSection {
     let counted = match report.invalid_runs {
         0 => ReportBlock::text(format!("{made}, and all of them count.")),
         n => {
-            let told = format!("{made}, {n} of them do not count and are in no figure.");
-            ReportBlock::Paragraph(ParagraphStyle::Bad, told.into())
+            let text = format!("{made}, {n} of them do not count and are in no figure.");
+            ReportBlock::Paragraph(ParagraphStyle::Bad, text.into())
         }
     };
     let late = runs::lateness(record).map(|(links, p99, worst)| {
         ReportBlock::text(format!(
-            "The link, landspeed's own, was told to be the path above. In the {links} runs over it that count, 99 % of the frames \
+            "The link, landspeed's own, was set to be the path above. In the {links} runs over it that count, 99 % of the frames \
              of a direction were at most {p99} late, and the worst {worst}."
         ))
     });

@@ -13,7 +13,7 @@ use crate::words::duration;
 /// no estimate.
 pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos) -> String {
     let planned = study.contests.len().saturating_mul(study.repeats as usize);
-    let told = match run.invalid.first() {
+    let text = match run.invalid.first() {
         Some(why) => format!("does not count: {}", safe(why)),
         None => goodput(run, study),
     };
@@ -22,7 +22,7 @@ pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos)
         _ if made >= planned => String::new(),
         _ => format!("; {} left", about(left)),
     };
-    format!("{made}/{planned} {}, repeat {}: {told}{left}", safe(&run.contest), u64::from(run.repeat) + 1)
+    format!("{made}/{planned} {}, repeat {}: {text}{left}", safe(&run.contest), u64::from(run.repeat) + 1)
 }
 
 /// Formats a remaining time, in minutes from 90 s on: the estimate is not accurate to a second.
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_a_line() {
+    fn a_run_is_reported_in_a_line() {
         let line = compare_progress(&run(), &study(), 12, Nanos::secs(14 * 60));
         assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s; about 14 min left");
         assert_eq!(compare_progress(&run(), &study(), 30, Nanos(0)), "30/30 htcp, repeat 2: 96 Mb/s");

@@ -130,11 +130,11 @@ fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
 
 pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     let runs = lines_of!(record, Line::Run(run) if !run.invalid.is_empty() => run);
-    let told = |run: &StudyRun| {
+    let label = |run: &StudyRun| {
         let which = format!("{}, repeat {}", safe(&run.contest), u64::from(run.repeat) + 1);
         (which, run.invalid.iter().map(|why| safe(why)).collect())
     };
-    runs.map(|run| told(run)).collect()
+    runs.map(|run| label(run)).collect()
 }
 
 /// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and the

@@ -160,11 +160,11 @@ pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
             }
         }
     }
-    let told = |(note, of): (&str, Vec<&str>)| match of.len() == report.rankings.len() {
+    let worded = |(note, of): (&str, Vec<&str>)| match of.len() == report.rankings.len() {
         true => safe(note),
         false => safe(&format!("{}: {note}", of.join(", "))),
     };
-    notes.into_iter().map(told).collect()
+    notes.into_iter().map(worded).collect()
 }
 
 /// Returns the facts of a study, a few words each: the topology, the path, the queue, the engine, the variation between
@@ -175,7 +175,7 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
         StudyEngine::Kernel => "kernels' sockets",
         StudyEngine::Simulator => "simulated, packet by packet",
     };
-    let mut facts = vec![safe(&study.path.topology), study.path.told()];
+    let mut facts = vec![safe(&study.path.topology), study.path.description()];
     facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
     facts.push(who.to_owned());
     facts.extend(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_names_only_who_is_really_ahead() {
+    fn the_headline_names_only_protocols_that_are_proven_ahead() {
         let ranking = |groups: &[&[&str]]| Ranking {
             by: "throughput".into(),
             groups: groups.iter().map(|g| g.iter().map(|p| (*p).to_owned()).collect()).collect(),

@@ -1,4 +1,4 @@
-//! A copy over time: how fast it was, and what held it.
+//! A copy over time: its rate, and what limited it.
 
 use landspeed_analysis::CopyInterval;
 use landspeed_record::FigureUnit;
@@ -13,7 +13,7 @@ const SIZE: ChartSize = ChartSize { width: 912.0, names: 167.0, bottom: 240.0 };
 /// The largest number of rows.
 const ROWS: usize = 30;
 
-/// Returns the section on the copy over time: a chart, and a table of some of its stretches.
+/// Returns the section on the copy over time: a chart, and a table of some intervals.
 pub(super) fn section(intervals: &[CopyInterval]) -> ReportSection {
     let chart = ReportBlock::only(Visibility::OnPage, chart(intervals));
     let table = ReportBlock::only(Visibility::InFull, table(intervals));
@@ -46,7 +46,7 @@ fn chart(intervals: &[CopyInterval]) -> Option<Chart> {
     .map(Chart)
 }
 
-/// Returns a table of at most [`ROWS`] stretches, which are about as far apart.
+/// Returns a table of at most [`ROWS`] intervals, evenly chosen.
 fn table(intervals: &[CopyInterval]) -> Option<ReportTable> {
     let columns = vec![
         TableColumn::number("until"),
@@ -71,7 +71,7 @@ fn row(interval: &CopyInterval) -> [TableCell; 5] {
     ]
 }
 
-/// Returns a share as a cell: "91 %".
+/// Returns the cell of a share: "91 %".
 pub(super) fn percent(share: f64) -> TableCell {
     TableCell::number(share * 100.0, format!("{:.0} %", share * 100.0))
 }

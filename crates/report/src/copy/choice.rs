@@ -1,4 +1,4 @@
-//! Which settings a copy has compared while it ran, and which it kept.
+//! The settings that a copy compared while it ran, and the setting that it kept.
 
 use landspeed_record::{CopyArm, CopyChoice, CopyDecision, CopyReport, CopyTrialResult};
 
@@ -6,8 +6,8 @@ use crate::block::{ColumnKind, ReportBlock, ReportSection, ReportTable, TableCel
 use crate::words::estimate;
 use crate::{counted, safe};
 
-/// Returns the lines about what was chosen in a copy: what was kept and how much faster it is, or that no gain is
-/// proven, and what was tried. None if nothing was to be chosen, or if the copy was too short for it.
+/// Returns the lines about a copy's choice: the kept setting and its gain, or that no gain is proven, and the settings
+/// that were tried. Returns none if the copy had nothing to choose or was too short to choose.
 pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<String> {
     headline(choice, decisions).into_iter().chain(decisions.iter().map(line)).collect()
 }
@@ -15,9 +15,9 @@ pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<Stri
 fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
     match &choice.kept {
         Some(arm) if choice.is_remembered => {
-            Some(format!("used what an earlier copy over this path has kept: {}", arm_words(arm)))
+            Some(format!("used the setting of an earlier copy over this path: {}", arm_words(arm)))
         }
-        // A ratio that has to be large to be proven is likely to be one that chance has made larger.
+        // A ratio that must be large to be proven probably overestimates the gain, because chance selects such ratios.
         Some(arm) => Some(format!(
             "chose while it ran: {} (its ratio is that of the turns that chose it: expect rather less)",
             arm_words(arm)
@@ -30,7 +30,7 @@ fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
     }
 }
 
-/// Returns a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
+/// Formats a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
 fn line(decision: &CopyDecision) -> String {
     let (to, from) = (arm_words(&decision.to), arm_words(&decision.from));
     let why = if decision.why.is_empty() { String::new() } else { format!(" ({})", safe(&decision.why)) };
@@ -51,7 +51,7 @@ fn result_words(result: CopyTrialResult) -> &'static str {
     }
 }
 
-/// Returns a setting: "8 flows, bbr, direct writes", "4 flows, udt".
+/// Formats a setting: "8 flows, bbr, direct writes", "4 flows, udt".
 fn arm_words(arm: &CopyArm) -> String {
     let [transport, control] = [&arm.transport, &arm.control].map(|name| name.as_deref().map(safe));
     let writes = arm.direct.then(|| "direct writes".to_owned());
@@ -59,7 +59,7 @@ fn arm_words(arm: &CopyArm) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what was compared, and what came of it.
+/// Returns the section on the compared settings and the results.
 pub(super) fn section(report: &CopyReport) -> ReportSection {
     let columns = vec![
         TableColumn::words("tried"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_comes_with_its_ratio_and_what_was_not_tried_with_its_reason() {
+    fn a_kept_setting_has_its_ratio_and_an_untried_one_its_reason() {
         let kept = decided(CopyTrialResult::Kept, Some(1.5), "");
         let missing = decided(CopyTrialResult::NotTried, None, "4 of 8 flows were open");
         let choice = CopyChoice { kept: Some(kept.to.clone()), ..CopyChoice::default() };
@@ -140,6 +140,6 @@ mod tests {
         assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit-rate sets the rate"]);
         let kept = Some(CopyArm { flows: 1, ..CopyArm::default() });
         let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
-        assert_eq!(choice_lines(&used, &[]), ["used what an earlier copy over this path has kept: 1 flow"]);
+        assert_eq!(choice_lines(&used, &[]), ["used the setting of an earlier copy over this path: 1 flow"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The conditions of a copy: the settings of both ends that decide its figures, and what happened to it from outside.
+//! The conditions of a copy: the settings of both ends that decide its figures, and disturbances from outside.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{counted, safe};
 /// A second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// Returns the lines of conditions of a copy, as those of other commands, and what changed meanwhile. None for a record that
-/// has none.
+/// Returns the lines on the conditions of a copy, in the form that other commands use, and on changes during the copy.
+/// Returns none if the record has no conditions.
 pub fn condition_lines(of: &CopyConditions) -> Vec<String> {
     lines(of).iter().map(StyledText::words).collect()
 }
@@ -20,7 +20,7 @@ pub fn condition_lines(of: &CopyConditions) -> Vec<String> {
 pub(super) fn lines(of: &CopyConditions) -> Vec<StyledText> {
     let hosts = hosts(of);
     let mut lines = conditions::lines(&hosts, &of.controls);
-    // The hosts of a relayed copy are not asked, and those of an older record were not.
+    // The hosts of a relayed copy, and those in older records, were not asked.
     let is_known = hosts.iter().any(|(_, facts)| !facts.conditions.is_empty());
     let is_recorded = !hosts.is_empty() || !of.controls.is_empty();
     if is_recorded && !is_known {
@@ -31,7 +31,7 @@ pub(super) fn lines(of: &CopyConditions) -> Vec<StyledText> {
     lines
 }
 
-/// Returns a line for each setting that changed while the copy ran.
+/// Returns a line for each setting that changed during the copy.
 fn changes(all: &[ConditionChange]) -> impl Iterator<Item = String> {
     let mut of_setting = BTreeMap::<(Side, &str), Vec<&ConditionChange>>::new();
     for change in all {
@@ -40,8 +40,8 @@ fn changes(all: &[ConditionChange]) -> impl Iterator<Item = String> {
     of_setting.into_values().filter_map(|changes| change_words(&changes))
 }
 
-/// Returns "tso at the target changed from on to off between 30 s and 60 s, and 2 times more until 120 s". Between whole
-/// seconds lies the whole time in which it may have changed.
+/// Formats changes: "tso at the target changed from on to off between 30 s and 60 s, and 2 times more until 120 s". The
+/// times are rounded outwards to whole seconds, so that they include every possible time of the change.
 fn change_words(changes: &[&ConditionChange]) -> Option<String> {
     let (first, more) = changes.split_first()?;
     let end = if first.side == Side::A { "source" } else { "target" };
@@ -82,7 +82,7 @@ mod tests {
         Some(HostFacts { conditions, ..HostFacts::default() })
     }
 
-    fn told(source: Option<HostFacts>, target: Option<HostFacts>, used: &[&str]) -> Vec<String> {
+    fn texts(source: Option<HostFacts>, target: Option<HostFacts>, used: &[&str]) -> Vec<String> {
         let controls = used.iter().map(|name| (*name).to_owned()).collect();
         let ends = CopyConditions { source_facts: source, target_facts: target, ..CopyConditions::default() };
         condition_lines(&CopyConditions { controls, ..ends })
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn both_ends_tell_their_settings_and_the_sockets_their_control() {
-        let lines = told(host(Some("9000")), host(Some("1500\u{1b}")), &["bbr", "cubic"]);
+        let lines = texts(host(Some("9000")), host(Some("1500\u{1b}")), &["bbr", "cubic"]);
         assert!(lines[0].starts_with("conditions found on source: MTU 9000; not reported: "), "{lines:?}");
         assert!(lines[0].ends_with("; the flows used bbr, cubic"), "{lines:?}");
         assert!(
             lines[1].starts_with("conditions found on target: MTU 1500\\u{1b}; not reported: "),
             "{lines:?}"
         );
-        let alike = told(host(Some("1500")), host(Some("1500")), &["bbr"]);
+        let alike = texts(host(Some("1500")), host(Some("1500")), &["bbr"]);
         assert!(alike.len() == 1 && alike[0].starts_with("conditions found on both hosts: "), "{alike:?}");
     }
 
@@ -139,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_told_is_said_and_an_older_record_has_what_its_sockets_told() {
-        assert_eq!(told(host(None), host(None), &[]), ["conditions found: not reported"]);
-        assert_eq!(told(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
-        assert!(told(None, None, &[]).is_empty());
+    fn unreported_conditions_are_noted_and_an_older_record_has_its_sockets_controls() {
+        assert_eq!(texts(host(None), host(None), &[]), ["conditions found: not reported"]);
+        assert_eq!(texts(None, None, &["bbr"]), ["conditions found: not reported; the flows used bbr"]);
+        assert!(texts(None, None, &[]).is_empty());
     }
 }

@@ -1,16 +1,17 @@
-//! Which settings of its hosts a copy has set, and how they were restored.
+//! The settings of hosts that a copy changed, and their restoration.
 
 use landspeed_record::{CopyHostSettings, CopyReport, RestoreOutcome, Settings};
 
 use crate::safe;
 
-/// Returns the lines about the settings of the hosts: what was set, and whether it was restored. None if nothing was to be set.
+/// Returns the lines about changed settings of the hosts and their restoration. Returns none if the copy had to change
+/// none.
 pub fn host_setting_lines(report: &CopyReport) -> Vec<String> {
     let set = report.tuned.iter().map(host_setting_words);
     set.chain(report.restored.iter().map(restored_words)).collect()
 }
 
-/// Returns what is set at both hosts for a copy: "hosts set for this copy, as tune-1 has kept it: source tso=on".
+/// Formats the settings of both hosts for a copy: "hosts set for this copy, as tune-1 has kept it: source tso=on".
 pub fn host_setting_words(tuned: &CopyHostSettings) -> String {
     let CopyHostSettings { record, source, target } = tuned;
     let record = safe(record);
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_says_what_it_has_set_at_which_end_and_what_is_not_restored() {
+    fn a_copy_reports_the_settings_of_each_end_and_those_not_restored() {
         let one = |name: &str| Settings::from([(name.to_owned(), "on".to_owned())]);
         let tuned = CopyHostSettings {
             record: "tune-1\u{1b}".to_owned(),

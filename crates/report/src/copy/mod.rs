@@ -2,12 +2,12 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `conditions` | under which settings of both ends |
-//! | `words` | what held it, and what became of entries, also for the command's own output |
+//! | `conditions` | the settings of both ends that decide the figures |
+//! | `words` | what limited it, and the results of entries; the command's own output uses this too |
 //! | `chart` | the copy over time |
-//! | `choice` | which settings it compared, and what it kept |
-//! | `hosts` | which settings of its hosts it set, and whether they were restored |
-//! | `progress` | what it has done so far, in a line |
+//! | `choice` | the settings that it compared, and the one that it kept |
+//! | `hosts` | the settings of its hosts that it changed, and their restoration |
+//! | `progress` | the progress line |
 
 mod chart;
 mod choice;
@@ -41,7 +41,7 @@ const STYLE: &str = include_str!("copy.css");
 /// The number of names that a terminal in brief detail shows.
 const SHOWN: usize = 20;
 
-/// Returns the report of a copy as a document. The record has its plan and its moments.
+/// Returns the report of a copy as a document. The record has the plan and the progress over time.
 pub fn copy(report: &CopyReport, record: &Record) -> Document {
     let sections = [
         result(report),
@@ -92,7 +92,7 @@ fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
     }
 }
 
-/// Returns the first source, and the number of the others.
+/// Formats the first source, and the number of further sources.
 fn sources(plan: &CopyPlan) -> String {
     let first = plan.sources_hex.first().map(entry_name).unwrap_or_default();
     match plan.sources {
@@ -204,7 +204,7 @@ fn network(report: &CopyReport) -> ReportSection {
     ReportSection::new("network", "What TCP said").with(table).in_full()
 }
 
-/// Returns what the hosts had of their processors, and the relay of its own.
+/// Returns the section on the hosts' processors, and on the relay's.
 fn processors(report: &CopyReport) -> ReportSection {
     let stages = &report.stages;
     let host = |name: &str, host: &CopyHostTimes| {
@@ -228,7 +228,7 @@ fn processors(report: &CopyReport) -> ReportSection {
     ReportSection::new("processors", "Processors of the hosts").all(table.non_empty()).all(relay).in_full()
 }
 
-/// Returns what the disks under both ends did, by their own counters.
+/// Returns the section on the disks under both ends, from the disks' counters.
 fn disks(report: &CopyReport) -> ReportSection {
     let row = |end: &str, disk: CopyDiskUse| -> [TableCell; 6] {
         let queue = disk.mean_queue_requests;
@@ -263,7 +263,7 @@ fn settings(report: &CopyReport, plan: Option<&CopyPlan>) -> ReportSection {
     ReportSection::new("settings", "Settings").with(table).in_full()
 }
 
-/// Returns what the user asked for, beside the settings of the flows.
+/// Returns the user's options, besides the settings of the flows.
 fn asked(plan: &CopyPlan) -> Vec<(String, String)> {
     let word = |is_so: bool| String::from(if is_so { "yes" } else { "no" });
     let kinds: Vec<String> = plan.keeps.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
@@ -280,7 +280,7 @@ fn asked(plan: &CopyPlan) -> Vec<(String, String)> {
     pairs
 }
 
-/// Returns what the record says beside its figures, and which of its lines were not read. Why the copy was cut off is said first.
+/// Returns the section of the record's notes and of its unread lines. If the copy was cut off, the reason comes first.
 fn notes(report: &CopyReport, record: &Record) -> ReportSection {
     let said =
         lines_of!(record, Line::Note { text } => text).filter(|text| report.cut_off.as_ref() != Some(*text));

@@ -7,8 +7,9 @@ use super::words::held_words;
 use crate::counted;
 use crate::live::{clock, margin};
 
-/// Returns the progress line of a copy that has taken `time`: what it moved, of how much, how fast in the last 10 s, the time that is
-/// left, and what holds it. Parts that matter less are left out where a terminal of `width` columns has no room for all.
+/// Returns the progress line of a copy after `time`: the data moved and the total, the rate over the last 10 s, the
+/// time left, and the current limit. On a terminal of `width` columns that is too narrow, leaves out the less important
+/// parts.
 pub fn copy_progress_line(progress: &CopyProgressFigures, time: Nanos, width: Option<usize>) -> String {
     let margin = margin(width);
     let CopyProgressFigures { counts, held, .. } = progress;
@@ -24,12 +25,12 @@ pub fn copy_progress_line(progress: &CopyProgressFigures, time: Nanos, width: Op
         format!("{margin}{moved}{rate}{time}{first}"),
     ];
     let shortest = format!("{margin}{moved}{rate}{first}");
-    // The last column stays free.
+    // The last column of a terminal stays empty.
     let fits = |line: &String| width.is_none_or(|width| line.chars().count() < width);
     lines.into_iter().find(fits).unwrap_or(shortest)
 }
 
-/// Returns "30 MiB of at least 100 MiB, still walking", and then "30 MiB of 100 MiB (30 %)".
+/// Formats "30 MiB of at least 100 MiB, still walking" or, after the walk, "30 MiB of 100 MiB (30 %)".
 fn moved_words(progress: &CopyProgressFigures) -> String {
     let CopyCounts { moved_bytes: moved, found_bytes: found, is_walked, .. } = progress.counts;
     match (is_walked, progress.moved_share) {
@@ -39,7 +40,7 @@ fn moved_words(progress: &CopyProgressFigures) -> String {
     }
 }
 
-/// Returns the rate, whether the path broke, and the time that is left, each if it is known.
+/// Formats the rate, a break of the path, and the time left, each if known.
 fn rate_words(progress: &CopyProgressFigures) -> String {
     let mut words = String::new();
     if progress.at_ns > Nanos(0) {
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(begun, "0 B of at least 0 B, still walking, 0 of 0 entries  0:00");
     }
 
-    /// A terminal of 80 columns shows what holds the copy.
+    /// A terminal of 80 columns still shows the current limit.
     #[test]
     fn a_narrow_terminal_shows_what_matters_most() {
         let line = |width| copy_progress_line(&progress(true), Nanos::secs(4), Some(width));

@@ -8,7 +8,7 @@ use landspeed_record::{
 use super::*;
 use crate::{DetailLevel, OutputCapabilities};
 
-/// Returns the stages of a copy whose target writes for as long as it takes.
+/// Returns the stages of a copy whose target writes all the time.
 fn written(seconds: u64) -> CopyStages {
     let mut times = CopyTimes::default();
     times.target.of_mut(CopyStage::Write).device_ns = Nanos::secs(seconds);
@@ -19,7 +19,7 @@ fn written(seconds: u64) -> CopyStages {
     CopyStages::from(&times)
 }
 
-/// Returns the counters of a disk that takes a MB a second, one request at a time.
+/// Returns the counters of a disk that writes 1 MB/s, one request at a time.
 fn disk(seconds: u64) -> CopyDiskTimes {
     CopyDiskTimes {
         device: DiskName::try_from("vda1".to_owned()).expect("a name"),
@@ -32,13 +32,13 @@ fn disk(seconds: u64) -> CopyDiskTimes {
     }
 }
 
-/// Returns the facts about a host that tells its MTU.
+/// Returns the facts about a host that reports its MTU.
 fn host() -> HostFacts {
     let mtu = Settings::from([("mtu".to_owned(), "9000\u{1b}".to_owned())]);
     HostFacts { conditions: [("mtu".to_owned(), mtu)].into(), ..HostFacts::default() }
 }
 
-/// Returns the record of a copy in which entries have failed, and names would do something to a terminal.
+/// Returns the record of a copy with failed entries, whose names contain terminal control characters.
 fn recorded(end: bool) -> Record {
     let name = |name: &str| PathBytes(name.as_bytes().to_vec());
     let plan = CopyPlan {
@@ -107,7 +107,7 @@ fn document(end: bool) -> Document {
 }
 
 #[test]
-fn a_report_says_what_held_the_copy_and_what_is_not_there() {
+fn a_report_names_the_limit_of_the_copy_and_the_missing_entries() {
     let text = document(true).text(OutputCapabilities::plain(100), DetailLevel::Brief);
     for found in [
         "held by: target's disk, 100 % of the time",

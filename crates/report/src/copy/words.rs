@@ -1,4 +1,4 @@
-//! The words of a copy: what held it, and what became of entries.
+//! The words of a copy's report: what limited it, and the results of entries.
 
 use landspeed_analysis::{hold_remedy, hold_words, shown_path, verdict};
 use landspeed_record::units::Nanos;
@@ -17,8 +17,8 @@ pub(super) fn held_words(held: &CopyHeld) -> Option<String> {
     Some(format!("held by: {}, {:.0} % of the time{next}", holder(first), first.share * 100.0))
 }
 
-/// Returns the lines about what held a copy that is over: what it was, whether that was tested, what a disk did, and what
-/// helps. None if it was too short to tell.
+/// Returns the lines about the limit of a finished copy: the limit, its test, the disk's activity, and the remedy.
+/// Returns none if the copy was too short to judge.
 pub fn held_lines(report: &CopyReport) -> Vec<String> {
     let (Some(words), Some(first)) = (verdict_words(report), report.held.by.first()) else {
         return Vec::new();
@@ -31,19 +31,19 @@ pub fn held_lines(report: &CopyReport) -> Vec<String> {
     [Some(first), test_words(report), disk_words(report), helps].into_iter().flatten().collect()
 }
 
-/// Returns what held a copy that is over, unless its test contradicts that; `None` if nothing is known.
+/// Returns the limit of a finished copy, unless its test contradicts the limit; `None` if nothing is known.
 pub(super) fn verdict_words(report: &CopyReport) -> Option<String> {
     let first = report.held.by.first().filter(|_| is_contradicted(report));
     let contradicted = first.map(|first| format!("cannot tell what held it: {} was named", holder(first)));
     contradicted.or_else(|| held_words(&report.held))
 }
 
-/// Returns true if the copy was as fast while what was named first was slowed.
+/// Returns true if the copy stayed as fast while its named limit was slowed.
 pub(super) fn is_contradicted(report: &CopyReport) -> bool {
     tested(report).is_some_and(|slowed| slowed.answer == CopySlowAnswer::Slack)
 }
 
-/// Returns what came of the test of what is named first; `None` if it was not to be tested, or something else was.
+/// Returns the test of the named limit; `None` if there was none, or if another limit was tested.
 fn tested(report: &CopyReport) -> Option<&CopySlowed> {
     let first = report.held.by.first()?;
     report.slowed.as_ref().filter(|slowed| slowed.hold == first.hold)
@@ -87,13 +87,13 @@ pub(super) fn disk_words(report: &CopyReport) -> Option<String> {
     ))
 }
 
-/// Returns what held a copy, and of a processor what it was full of.
+/// Formats a limit. For a processor, adds the stage that used most of it.
 pub(super) fn holder(holder: &CopyHolder) -> String {
     let full_of = holder.stage.map(stage_words).map(|stage| format!(" ({stage})"));
     format!("{}{}", hold_words(holder.hold), full_of.unwrap_or_default())
 }
 
-/// Returns what a processor does in a stage.
+/// Returns the work of a processor in a stage.
 pub(super) fn stage_words(stage: CopyStage) -> &'static str {
     match stage {
         CopyStage::Walk => "listing files",
@@ -108,34 +108,34 @@ pub(super) fn stage_words(stage: CopyStage) -> &'static str {
     }
 }
 
-/// Returns a stage of an end in words.
+/// Formats a stage of an end.
 pub(super) fn stage_of_end(end: &str, stage: CopyStage) -> String {
     let words = match (end, stage) {
-        // A source creates nothing: these threads look at files ahead of the one that lists them.
+        // The source creates nothing: these threads look up files ahead of the thread that lists them.
         ("source", CopyStage::Metadata) => "looking at files",
         _ => stage_words(stage),
     };
     format!("{end}, {words}")
 }
 
-/// Returns how many segments the flows sent again; `None` if they are no notable share, or if TCP does not tell.
+/// Formats the number of retransmitted segments; `None` if their share is negligible, or if TCP does not report them.
 pub fn resent_words(report: &CopyReport) -> Option<String> {
     let flows = &report.stages.network;
     verdict::resent_words(flows.sent, flows.resent)
 }
 
-/// Returns "encrypted with aes-128-gcm"; `None` if the transport does not say with what.
+/// Formats the cipher: "encrypted with aes-128-gcm"; `None` if the transport does not report it.
 pub fn encrypted_words(report: &CopyReport) -> Option<String> {
     let all: Vec<String> = report.ciphers.iter().map(|cipher| safe(cipher)).collect();
     (!all.is_empty()).then(|| format!("encrypted with {}", all.join(" and ")))
 }
 
-/// Returns the name of an entry for people. The target's folder itself is ".".
+/// Formats the name of an entry. The target's folder itself is ".".
 pub fn entry_name(bytes: &PathBytes) -> String {
     if bytes.0.is_empty() { ".".to_owned() } else { safe(&shown_path(bytes)) }
 }
 
-/// Returns what the target did not take of entries: "owner of 3 entries".
+/// Formats the attributes that the target did not accept: "owner of 3 entries".
 pub fn loss_words(loss: &CopyLoss) -> String {
     let kind = match loss.kind {
         CopyLossKind::Mode => "mode",
@@ -162,24 +162,24 @@ mod tests {
     }
 
     #[test]
-    fn what_held_comes_first_and_what_would_hold_next() {
+    fn the_limit_comes_first_and_then_the_next_one() {
         let disk = (CopyHold::TargetDisk, None, 0.914);
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.4);
         let first = "held by: target's disk, 91 % of the time; then source's processor (hashing)";
         assert_eq!(held_words(&held(&[disk, processor], None)).as_deref(), Some(first));
         let report = |held| CopyReport { held, ..CopyReport::default() };
-        let told = held_lines(&report(held(&[processor], Some(2.54))));
+        let lines = held_lines(&report(held(&[processor], Some(2.54))));
         assert_eq!(
-            told[0],
+            lines[0],
             "held by: source's processor (hashing), 40 % of the time; without it, at most 2.5 times as fast"
         );
-        assert!(told[1].starts_with("what helps: more --flows"), "{told:?}");
-        assert_eq!(told.len(), 2);
+        assert!(lines[1].starts_with("what helps: more --flows"), "{lines:?}");
+        assert_eq!(lines.len(), 2);
         assert!(held_lines(&CopyReport::default()).is_empty());
     }
 
     #[test]
-    fn what_is_named_is_shown_by_its_test_or_contradicted() {
+    fn the_named_limit_is_confirmed_or_contradicted_by_its_test() {
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.9);
         let tested = |hold, answer, ratio: f64| {
             let ratio = Some(Estimate { ratio, low: ratio - 0.01, high: ratio + 0.01 });
@@ -228,7 +228,7 @@ mod tests {
         let shared = Some(CopyDiskUse { has_others: true, ..disk });
         let read = line(CopyHold::SourceDisk, shared, Some(disk));
         assert!(read.starts_with("source's disk: vda1 read 2 MB/s in all, busy "), "{read}");
-        // Nothing is said where no disk counts, nor of one that did not hold.
+        // Disks without counters, and disks that did not limit the copy, are not mentioned.
         for (hold, source) in [(CopyHold::TargetDisk, shared), (CopyHold::NetworkRate, shared)] {
             let next = line(hold, source, None);
             assert!(next.starts_with("what helps: "), "{next}");

@@ -94,11 +94,11 @@ impl<'a> HostCost<'a> {
         let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
         let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
         let called = |name: &str| if name.is_empty() { UNNAMED.to_owned() } else { crate::safe(name) };
-        let mut told: Vec<String> =
+        let mut names: Vec<String> =
             named.iter().map(|(name, share)| format!("{} {}", called(name), percent(*share))).collect();
         let more: f64 = rest.iter().map(|(_, share)| share).sum();
-        told.extend((!rest.is_empty()).then(|| format!("{} more {}", rest.len(), percent(more))));
-        Some((percent(owners.flow), told.join(", ")))
+        names.extend((!rest.is_empty()).then(|| format!("{} more {}", rest.len(), percent(more))));
+        Some((percent(owners.flow), names.join(", ")))
     }
 
     /// Returns the layers with most of the processor time, and whose it was, in a line.

@@ -85,9 +85,10 @@ fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
         let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
         Some(format!("{function} {} ({})", words::percent(share), host.name))
     };
-    let told: Vec<String> = hosts.iter().filter_map(hottest).collect();
-    let told = (!told.is_empty()).then(|| ReportBlock::aside(format!("hottest: {}", told.join(", "))));
-    ReportBlock::only(Visibility::OnTerminal, told)
+    let functions: Vec<String> = hosts.iter().filter_map(hottest).collect();
+    let line =
+        (!functions.is_empty()).then(|| ReportBlock::aside(format!("hottest: {}", functions.join(", "))));
+    ReportBlock::only(Visibility::OnTerminal, line)
 }
 
 /// Returns the group with the share of kernel samples that rules classify, and the symbols of the other samples.
@@ -181,9 +182,9 @@ fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
 /// Returns the section with the command, the versions, the cost of the tracer, and notes.
 fn reproduce(report: &ExplainReport) -> ReportSection {
     let effect = report.tracer_effect.filter(Estimate::is_plausible).map(|e| {
-        let told =
+        let text =
             format!("{} bytes per CPU-second with it over without, by interleaved trials", estimate(&e));
-        (StyledText::from("Effect of the tracer"), StyledText::from(told))
+        (StyledText::from("Effect of the tracer"), StyledText::from(text))
     });
     let facts = [
         ("landspeed".into(), StyledText::from(&report.landspeed)),

@@ -10,11 +10,11 @@ pub(super) fn next(report: &ExplainReport) -> String {
     match report.verdict.first() {
         None if is_own(report) && report.capacity.is_none() => {
             format!(
-                "{} --capacity   # nothing could be told from this: asks the path itself, by datagrams",
+                "{} --capacity   # no verdict from this run: asks the path itself, by datagrams",
                 report.command
             )
         }
-        None => format!("{}   # again: nothing could be told from this", report.command),
+        None => format!("{}   # again: no verdict from this run", report.command),
         Some(first) if !is_limit(first.cause) => after_fault(report, first),
         Some(_) => format!("{}   # no fault: what still helps", tune(report, "")),
     }

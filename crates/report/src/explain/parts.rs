@@ -83,11 +83,11 @@ fn parts(limits: &HostLimits) -> Vec<NamedValue> {
 /// processor is not the limit (SC'03, section 3.5.2).
 fn packets(rate: &CorePacketRate) -> NamedValue {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
-    let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
+    let mut value = format!("{} packets/s ({line})", count(rate.alone_pps));
     if let Some(loaded) = rate.loaded_pps {
-        told += &format!(", {} beside a load on the core", count(loaded));
+        value += &format!(", {} beside a load on the core", count(loaded));
     }
-    pair(format!("Packets of {} B, {}", rate.packet_bytes.0, rate.method), told)
+    pair(format!("Packets of {} B, {}", rate.packet_bytes.0, rate.method), value)
 }
 
 fn count(value: f64) -> String {
@@ -103,16 +103,16 @@ fn count(value: f64) -> String {
 /// present-day counterpart of MMRBC (SC'03, section 3.3.1).
 fn pcie(link: &PcieLink) -> NamedValue {
     let lanes = |speed: f64, width: u32| format!("{} GT/s × {width} lanes", number(speed / 1e9));
-    let mut told = vec![
+    let mut value = vec![
         format!("{}: {}", lanes(link.speed_transfers, link.width), link.rate_bps),
         format!("the device can {}", lanes(link.most_speed_transfers, link.most_width)),
     ];
     if let (Some(speed), Some(width)) = (link.slot_speed_transfers, link.slot_width) {
-        told.push(format!("the slot {}", lanes(speed, width)));
+        value.push(format!("the slot {}", lanes(speed, width)));
     }
-    told.extend(link.read_request_bytes.map(|size| format!("reads {} B at once", size.0)));
-    told.extend(link.payload_bytes.map(|size| format!("sends {} B at once", size.0)));
-    pair("PCI Express", told.join(", "))
+    value.extend(link.read_request_bytes.map(|size| format!("reads {} B at once", size.0)));
+    value.extend(link.payload_bytes.map(|size| format!("sends {} B at once", size.0)));
+    pair("PCI Express", value.join(", "))
 }
 
 fn stated(facts: &HostFacts) -> Vec<NamedValue> {
@@ -151,13 +151,13 @@ fn seen(host: &ExplainedHost) -> Vec<NamedValue> {
     let window = usage.window_ns.0 as f64;
     pairs.extend(usage.cores.iter().filter(|_| window > 0.0).map(|core| {
         let share = |time: landspeed_record::units::CpuNanos| percent(time.0 as f64 / window);
-        let told = format!(
+        let value = format!(
             "{} busy, {} softirq, {} stolen",
             share(core.busy()),
             share(core.softirq_ns),
             share(core.steal_ns)
         );
-        pair(format!("Core {}", core.core), told)
+        pair(format!("Core {}", core.core), value)
     }));
     pairs.extend(observed.get::<Vec<ProcessWatch>>().iter().map(|p| process(p, window)));
     pairs.extend(observed.get::<Vec<ListenerWatch>>().iter().map(listener));
@@ -190,18 +190,18 @@ fn qdisc(qdisc: &QdiscWatch) -> NamedValue {
     // A root qdisc without a handle reports an empty or zero one, which is left out.
     let handle = Some(qdisc.handle.as_str()).filter(|handle| !["", "0:"].contains(handle));
     let handle = handle.map(|handle| format!(" ({handle})")).unwrap_or_default();
-    let told = format!(
+    let value = format!(
         "{} {}{handle}{rate}: {} dropped, {} times over its limit, at most {} waiting",
         qdisc.link, qdisc.kind, qdisc.drops, qdisc.overlimits, qdisc.most_waiting_bytes
     );
-    pair("Queue", told)
+    pair("Queue", value)
 }
 
 fn process(process: &ProcessWatch, window: f64) -> NamedValue {
     let share = |time: f64| if window > 0.0 { percent(unit(time / window)) } else { "?".to_owned() };
     let waits = process.waiting_in.iter().max_by_key(|(_, samples)| **samples);
     let waits = waits.map(|(place, _)| format!(", mostly in {place}")).unwrap_or_default();
-    let told = format!(
+    let value = format!(
         "{} ({}), busiest thread {} of core {}, waiting for the core {}{waits}",
         process.name,
         process.pid,
@@ -209,15 +209,15 @@ fn process(process: &ProcessWatch, window: f64) -> NamedValue {
         process.core,
         share(process.waited_for_cpu_ns.0 as f64)
     );
-    pair("Process", told)
+    pair("Process", value)
 }
 
 fn listener(listener: &ListenerWatch) -> NamedValue {
-    let told = format!(
+    let value = format!(
         "at most {} of {} waiting, {} dropped",
         listener.most_waiting, listener.backlog, listener.drops
     );
-    pair(format!("Listening on {}", listener.local), told)
+    pair(format!("Listening on {}", listener.local), value)
 }
 
 /// Returns the names of the parts of a complete explanation that `report` lacks.

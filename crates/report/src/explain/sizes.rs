@@ -48,7 +48,7 @@ impl SizeSweep<'_> {
             let mut row = vec![TableCell::from(point.size_bytes.0)];
             row.extend(self.cut.then(|| TableCell::from(point.fragments)));
             row.push(point.packets_counted.map(figure).into());
-            row.extend(layers.iter().map(|layer| TableCell::from(point.layers.get(*layer).map(told))));
+            row.extend(layers.iter().map(|layer| TableCell::from(point.layers.get(*layer).map(cell))));
             row.push(TableCell::number(point.loss, whole(point.loss)));
             row
         };
@@ -98,7 +98,7 @@ fn figure(ns: f64) -> TableCell {
     TableCell::number(ns, nanos(Some(ns)))
 }
 
-fn told(cost: &LayerCost) -> TableCell {
+fn cell(cost: &LayerCost) -> TableCell {
     let [median, least, most] = [cost.median_ns, cost.least_ns, cost.most_ns].map(|ns| nanos(Some(ns)));
     TableCell::number(cost.median_ns, format!("{median} ({least}–{most})"))
 }

@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
     }
 
-    /// A receiver of one flow of several is full although its link is slower than all flows together.
+    /// A receiver of one of several flows can be fully loaded although its link is slower than all flows together.
     #[test]
     fn a_host_is_held_against_its_own_flows() {
         let step = |name: &str, rate, flow| LimitStep {
@@ -160,11 +160,11 @@ mod tests {
             ExplainReport { goodput_bps: BitRate(4e9), staircase: vec![flow], ..ExplainReport::default() };
         assert!(stairs(&report).is_none());
         report.staircase.push(LimitStep { rate_bps: BitRate(3e9), ..LimitStep::default() });
-        assert!(stairs(&report).is_some(), "what was measured lower than the flow is told");
+        assert!(stairs(&report).is_some(), "a limit that was measured below the flow is shown");
     }
 
     #[test]
-    fn what_one_machine_does_for_both_hosts_is_told_once() {
+    fn limits_of_one_machine_are_listed_once_for_both_hosts() {
         let step = |name: &str, rate| LimitStep {
             name: name.into(),
             rate_bps: BitRate(rate),

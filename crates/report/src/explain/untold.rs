@@ -7,8 +7,8 @@ use super::words::host;
 /// A part of a host that may hold a flow, and a function that returns true if its limit is not known.
 type UntoldSuspect = (&'static str, fn(&HostLimits) -> bool);
 
-/// The suspects of feng-2003 section 3.5.2 whose limits not every machine tells: a virtual adapter has no speed of its
-/// own and no bus.
+/// The suspects of feng-2003 section 3.5.2 whose limits some machines do not report: a virtual adapter has no speed of
+/// its own and no bus.
 const SUSPECTS: [UntoldSuspect; 3] = [
     ("memory", |limits| limits.memory.is_empty()),
     ("link", |limits| limits.link_bps.is_none()),
@@ -43,7 +43,7 @@ mod tests {
         ExplainedHost { name: name.to_owned(), limits, ..ExplainedHost::default() }
     }
 
-    fn told(hosts: Vec<ExplainedHost>) -> Option<String> {
+    fn line_of(hosts: Vec<ExplainedHost>) -> Option<String> {
         line(&ExplainReport { hosts, ..ExplainReport::default() })
     }
 
@@ -59,9 +59,9 @@ mod tests {
             ..virtual_link.clone()
         };
         let both = vec![with("A", Some(virtual_link.clone())), with("B", Some(virtual_link.clone()))];
-        assert_eq!(told(both).as_deref(), Some("limit not known: link of both hosts, bus of both hosts"));
+        assert_eq!(line_of(both).as_deref(), Some("limit not known: link of both hosts, bus of both hosts"));
         let one = vec![with("A", Some(virtual_link)), with("B", Some(whole.clone()))];
-        assert_eq!(told(one).as_deref(), Some("limit not known: link of host A, bus of host A"));
-        assert_eq!(told(vec![with("A", Some(whole)), with("B", None)]), None);
+        assert_eq!(line_of(one).as_deref(), Some("limit not known: link of host A, bus of host A"));
+        assert_eq!(line_of(vec![with("A", Some(whole)), with("B", None)]), None);
     }
 }

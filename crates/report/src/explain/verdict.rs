@@ -19,21 +19,21 @@ pub(super) fn section(report: &ExplainReport) -> ReportSection {
     let section = ReportSection::new("verdict", "Why, and what to try");
     let Some((first, next)) = report.verdict.split_first() else {
         let why = match report.cannot_tell {
-            Some(why) => format!("Nothing can be told: {}.", cannot_tell(why)),
+            Some(why) => format!("No verdict: {}.", cannot_tell(why)),
             None => "Nothing that was seen points to a cause, and no limit was reached.".to_owned(),
         };
         return section.with(ReportBlock::absent(why));
     };
-    let (told, more) = next.split_at(next.len().min(CAUSES - 1));
+    let (shown, more) = next.split_at(next.len().min(CAUSES - 1));
     let lead = words::lead(report);
     let article = |(rank, finding)| ReportBlock::from(article(rank, finding, lead.as_deref()));
-    let heading = (!told.is_empty()).then(|| ReportBlock::heading("Then, in this order"));
+    let heading = (!shown.is_empty()).then(|| ReportBlock::heading("Then, in this order"));
     let left = (!more.is_empty()).then(|| ReportBlock::aside(format!("  {} more (--full)", more.len())));
     section
         .with(article((1, first)))
         .all(heading)
-        .all((2..).zip(told).map(article))
-        .all(ReportBlock::only(Visibility::InFull, (2 + told.len()..).zip(more).map(article)))
+        .all((2..).zip(shown).map(article))
+        .all(ReportBlock::only(Visibility::InFull, (2 + shown.len()..).zip(more).map(article)))
         .all(ReportBlock::only(Visibility::InBrief, left))
 }
 

@@ -18,10 +18,10 @@ pub(super) fn headline(report: &ExplainReport) -> String {
     match report.verdict.first() {
         None => match report.cannot_tell {
             Some(why) => format!("Cannot tell: {}", cannot_tell(why)),
-            None => "What holds it back could not be told".to_owned(),
+            None => "What holds it back is unknown".to_owned(),
         },
         Some(first) if is_guess(first.confidence) => {
-            format!("What holds it back could not be told; a guess: {}", titled(first))
+            format!("What holds it back is unknown; a guess: {}", titled(first))
         }
         Some(first) if says_so(first) => capital(&safe(&first.summary)),
         Some(first) if is_limit(first.cause) => format!("Nothing holds it back but {}", titled(first)),

@@ -1,12 +1,12 @@
-//! The sentence about a look at the machine before a grid.
+//! The sentence about the noise test before a grid.
 
 use landspeed_analysis::grid::GateForecast;
 
 use crate::safe;
 use crate::words::counted;
 
-/// Returns what trials of `cell` say of the grid's ranges. `stolen` is the share of processor time that the
-/// hypervisor took meanwhile, 0 to 1.
+/// Formats what the trials of `cell` predict for the grid's intervals. `stolen` is the share of processor time that the
+/// hypervisor took during these trials, 0 to 1.
 pub fn gate(forecast: &GateForecast, cell: &str, stolen: f64) -> String {
     let share = |ln: f64| format!("{:.0} %", 100.0 * ln.exp_m1());
     let blocks = counted(forecast.blocks as usize, "block");

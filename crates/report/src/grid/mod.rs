@@ -102,7 +102,7 @@ fn placebos(report: &GridReport) -> Option<StyledText> {
 
 /// Returns a line about the cells whose mean is known; `None` without any.
 fn control(report: &GridReport) -> Option<StyledText> {
-    report.control.as_ref().map(|control| format!("control: {}", safe(&control.told())).into())
+    report.control.as_ref().map(|control| format!("control: {}", safe(&control.description())).into())
 }
 
 /// Returns published results beside the measured ones, and what this hardware lacks.

@@ -38,7 +38,7 @@ fn head(report: &OccasionsReport) -> DocumentHead {
         format!("{first} to {last}"),
     ];
     let control =
-        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.told()))));
+        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.description()))));
     DocumentHead {
         kind: "occasions",
         title: headline(report).into(),
@@ -52,14 +52,15 @@ fn head(report: &OccasionsReport) -> DocumentHead {
     }
 }
 
-/// Returns the lines of conditions of all occasions, each once. What did not hold at all of them names those at which it held.
+/// Returns the lines on the conditions of all occasions, each once. A line that does not hold for all of them names the
+/// occasions for which it holds.
 fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for one in &report.occasions {
         for line in conditions_of(one) {
-            match told.iter_mut().find(|(other, _)| *other == line) {
+            match lines.iter_mut().find(|(other, _)| *other == line) {
                 Some((_, began)) => began.push(safe(&one.started)),
-                None => told.push((line, vec![safe(&one.started)])),
+                None => lines.push((line, vec![safe(&one.started)])),
             }
         }
     }
@@ -68,7 +69,7 @@ fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
         true => StyledText::from(line),
         false => StyledText::from(format!("{line} ({})", began.join(", "))),
     };
-    told.into_iter().map(line).collect()
+    lines.into_iter().map(line).collect()
 }
 
 fn conditions_of(one: &Occasion) -> Vec<String> {
@@ -137,8 +138,8 @@ fn alone(of: &OccasionExpectation) -> String {
         (ExpectationAgreement::Undecided, "undecided"),
         (ExpectationAgreement::NotHere, "not here"),
     ];
-    let told = kinds.into_iter().filter(|(kind, _)| count(*kind) > 0);
-    told.map(|(kind, word)| format!("{} {word}", count(kind))).collect::<Vec<_>>().join(", ")
+    let present = kinds.into_iter().filter(|(kind, _)| count(*kind) > 0);
+    present.map(|(kind, word)| format!("{} {word}", count(kind))).collect::<Vec<_>>().join(", ")
 }
 
 fn figure(report: &OccasionsReport, curves: &OccasionCurves) -> ReportSection {
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_told_once_and_those_that_changed_name_their_occasions() {
+    fn conditions_are_listed_once_and_changed_ones_name_their_occasions() {
         let text = |all: Vec<Occasion>| {
             let report = OccasionsReport { occasions: all, ..OccasionsReport::default() };
             occasions(&report).markdown(DetailLevel::Brief)

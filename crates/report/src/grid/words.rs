@@ -148,13 +148,13 @@ pub(super) fn agreement(agreement: ExpectationAgreement) -> (&'static str, Tone,
     }
 }
 
-/// Returns the word for an expectation's result on the hosts of a report, which are named where they limit all figures:
-/// "reproduces, in virtual machines without KVM".
+/// Adds the kind of hosts to the word for an expectation's result, if the kind limits all figures: "reproduces, in
+/// virtual machines without KVM".
 pub(super) fn marked(report: &GridReport, word: &str) -> String {
     report.caveat_mark().map_or_else(|| word.to_owned(), |hosts| format!("{word}, in {}", safe(hosts)))
 }
 
-/// Returns what an expectation holds against the paper: "a number", "a direction", or "in kind: X in place of Y".
+/// Formats the kind of an expectation: "a number", "a direction", or "in kind: X in place of Y".
 pub(super) fn expectation(of: &ExpectationReport) -> String {
     match of.kind {
         ExpectationKind::Number => "a number".to_owned(),
@@ -163,8 +163,8 @@ pub(super) fn expectation(of: &ExpectationReport) -> String {
     }
 }
 
-/// Returns how many expectations of each kind reproduce: "numbers 1 of 2, directions 3 of 3"; an empty string if all are
-/// of one kind.
+/// Formats how many expectations of each kind reproduce: "numbers 1 of 2, directions 3 of 3"; empty if all are of one
+/// kind.
 fn by_kind(report: &GridReport) -> String {
     let kinds = [
         (ExpectationKind::Number, "numbers"),

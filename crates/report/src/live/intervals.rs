@@ -14,7 +14,7 @@ pub struct IntervalLines {
     names: Vec<[String; 2]>,
     last: BTreeMap<(usize, Side), TrialProgress>,
     /// Retransmitted segments in earlier lines, by pair and sending end.
-    told: BTreeMap<(usize, Side), u64>,
+    reported: BTreeMap<(usize, Side), u64>,
     headed: bool,
 }
 
@@ -45,8 +45,8 @@ impl IntervalLines {
     }
 
     fn figures(&mut self, pair: usize, sender: Side, tcp: TcpProgress) -> String {
-        let told = self.told.insert((pair, sender), tcp.retransmits).unwrap_or_default();
-        let again = tcp.retransmits.saturating_sub(told);
+        let reported = self.reported.insert((pair, sender), tcp.retransmits).unwrap_or_default();
+        let again = tcp.retransmits.saturating_sub(reported);
         format!("  {again:>11}  {:>9}  {:>9}", tcp.rtt_ns.to_string(), tcp.window_bytes.to_string())
     }
 

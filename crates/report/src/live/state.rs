@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_take_turns_are_told_by_their_own_names() {
+    fn interleaved_blocks_are_shown_by_their_own_names() {
         let mut state = state();
         let begin = |step: &str, what: &str| Line::Trying {
             step: step.into(),

@@ -5,8 +5,8 @@ use landspeed_record::{Figure, FigureValue, HOST_LIMITED, LIMITED_BY, MeasureRep
 use crate::block::{ParagraphStyle, ReportBlock};
 use crate::safe;
 
-/// Returns a line for each host that kept a search from finding what the path carries. It comes before the rates, which
-/// would pass for those of the path.
+/// Returns a line for each host that prevented a search from reaching the limit of the path. The line precedes the
+/// rates, which could otherwise be taken for those of the path.
 pub(super) fn host_limited(report: &MeasureReport) -> impl Iterator<Item = ReportBlock> {
     let figures = report.figures.iter().flat_map(|of| &of.figures);
     figures.filter_map(of_host).map(|limit| {

@@ -29,7 +29,7 @@ pub(super) fn section(report: &MeasureReport) -> ReportSection {
 fn rate(report: &MeasureReport) -> Option<Markup> {
     let curves = curves(report, |point| Some(point.rate_bps.0));
     let events = report.timeline.iter().flat_map(|line| &line.points).filter(|point| point.retransmits > 0);
-    let told = |point: &TimelinePoint| {
+    let event = |point: &TimelinePoint| {
         let at = point.at_ns.as_secs_f64();
         (at, format!("{} sent again by {} s", counted(point.retransmits as usize, "segment"), label(at)))
     };
@@ -39,7 +39,7 @@ fn rate(report: &MeasureReport) -> Option<Markup> {
         title: "Goodput over time",
         y: "goodput",
         caption,
-        events: events.map(told).collect(),
+        events: events.map(event).collect(),
     }
     .draw(curves, FigureUnit::BitRate)
 }

@@ -30,12 +30,12 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
         let margin = is_guard.then(|| margin(summary));
-        let told = match (verdict(change.map(|e| figure.oriented(e)), margin, summary), margin) {
+        let label = match (verdict(change.map(|e| figure.oriented(e)), margin, summary), margin) {
             (ALLOWED, Some(margin)) => format!("{ALLOWED}: {}", edge(figure, margin)),
-            (told, _) => told.to_owned(),
+            (label, _) => label.to_owned(),
         };
         let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program).into());
-        row(&words::row(figure, summary), ends, change, &told)
+        row(&words::row(figure, summary), ends, change, &label)
     });
     ReportTable::new("Before and after", "stacked", columns)
         .rows(rows)
@@ -43,7 +43,7 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
         .rows(lost(summary))
 }
 
-/// Returns the share that a guarded figure may lose beside the gain that the run has shown.
+/// Returns the share that a guarded figure may lose, given the proven gain of the run.
 fn margin(summary: &TuneSummary) -> f64 {
     let goal = Metric::of_goal(&summary.goal);
     let gain = goal.of_gain(&summary.gain).map_or(1.0, |gain| goal.oriented(gain).low);
@@ -97,14 +97,14 @@ pub(super) fn remark(summary: &TuneSummary) -> Option<ReportBlock> {
     is_noise(summary).then(|| ReportBlock::aside(said))
 }
 
-fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, told: &str) -> TableRow {
-    let tone = match told {
+fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, label: &str) -> TableRow {
+    let tone = match label {
         "better" => Some(Tone::Good),
         "worse" => Some(Tone::Bad),
         _ => None,
     };
-    let told = StyledText::default().with(TextStyle::Toned, told);
-    TableRow { tone, ..TableRow::from([name.into(), before, after, TableCell::from(change), told.into()]) }
+    let label = StyledText::default().with(TextStyle::Toned, label);
+    TableRow { tone, ..TableRow::from([name.into(), before, after, TableCell::from(change), label.into()]) }
 }
 
 /// Returns the row of the round trip under load, or `None` if it was not measured both before and after. It counts as
@@ -114,23 +114,23 @@ fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(Estimate::is_plausible);
     let usual = Some(LadderRules::default().guard);
-    let told = match verdict(change.map(|e| Metric::Latency.oriented(e)), usual, summary) {
+    let label = match verdict(change.map(|e| Metric::Latency.oriented(e)), usual, summary) {
         "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
-        told => told,
+        label => label,
     };
-    Some(row("RTT under load", [before.into(), after.into()], change, told))
+    Some(row("RTT under load", [before.into(), after.into()], change, label))
 }
 
 /// Returns the row of the share of datagrams that did not arrive, or `None` if the run sent no datagrams.
 fn lost(summary: &TuneSummary) -> Option<TableRow> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
-    let told = match before - after {
+    let label = match before - after {
         _ if is_noise(summary) => "",
         less if less > WORTH_TELLING => "better",
         less if less < -WORTH_TELLING => "worse",
         _ => "same",
     };
-    Some(row("datagrams lost", [before, after].map(|share| percent_lost(share).into()), None, told))
+    Some(row("datagrams lost", [before, after].map(|share| percent_lost(share).into()), None, label))
 }
 
 /// Least difference between shares of lost datagrams that is rated better or worse.

@@ -35,9 +35,9 @@ fn between(path: &PathFacts) -> ReportBlock {
     let end = |text: StyledText, address: &str, link: &str| {
         text.with(TextStyle::Code, safe(address)).and(" on ").with(TextStyle::Code, safe(link))
     };
-    let told = end("Path: ".into(), &path.address_a, &path.link_a).and(" to ");
-    let told = end(told, &path.address_b, &path.link_b);
-    ReportBlock::text(told.and(format!(", idle median round trip at the start {}.", path.rtt_ns)))
+    let text = end("Path: ".into(), &path.address_a, &path.link_a).and(" to ");
+    let text = end(text, &path.address_b, &path.link_b);
+    ReportBlock::text(text.and(format!(", idle median round trip at the start {}.", path.rtt_ns)))
 }
 
 fn facts(host: &HostFacts, link: Option<&String>) -> Vec<(&'static str, String)> {

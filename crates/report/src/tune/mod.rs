@@ -88,7 +88,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
 /// Returns remarks on the path, and on trials that took another path.
 fn remarks(record: &Record) -> Vec<StyledText> {
     let of_path = record.path().map(conditions::remarks).unwrap_or_default();
-    of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
+    of_path.into_iter().chain(strays(record).map(|text| safe(&text).into())).collect()
 }
 
 /// Formats gains: "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
@@ -125,8 +125,8 @@ fn figures(summary: &TuneSummary) -> Vec<ReportBlock> {
 
 fn against(summary: &TuneSummary) -> Option<ReportBlock> {
     let gains = gains(summary.against.as_ref()?, &Metric::of_goal(&summary.goal).order());
-    let told = StyledText::from("Final over the setting given with ").with(TextStyle::Code, "--against");
-    Some(ReportBlock::text(told.and(format!(", in the same run: {gains}."))))
+    let text = StyledText::from("Final over the setting given with ").with(TextStyle::Code, "--against");
+    Some(ReportBlock::text(text.and(format!(", in the same run: {gains}."))))
 }
 
 fn confirmation(summary: &TuneSummary) -> Option<ReportBlock> {

@@ -80,7 +80,7 @@ fn said(document: &Document, words: &str) {
 #[test]
 fn an_empty_report_is_still_a_report() {
     let empty = Record { cut_off: true, ..Record::default() };
-    said(&explain(&ExplainReport::default()), "could not be told");
+    said(&explain(&ExplainReport::default()), "What holds it back is unknown");
     said(&compare(&CompareReport::default(), &empty), "No run of this study counts");
     let (mut summary, _) = recorded::tuned();
     summary.steps.clear();
@@ -117,7 +117,7 @@ fn text(summary: &TuneSummary) -> String {
 }
 
 #[test]
-fn what_must_be_known_of_a_run_is_loud_in_every_form() {
+fn warnings_about_a_run_are_prominent_in_every_form() {
     let (mut summary, record) = recorded::tuned();
     summary.void = Some("a placebo was kept".into());
     summary.restored = false;
@@ -156,7 +156,7 @@ fn a_host_that_was_lost_is_not_said_to_be_changed() {
 }
 
 #[test]
-fn what_was_not_confirmed_is_marked_in_every_form() {
+fn unconfirmed_steps_are_marked_in_every_form() {
     let (mut summary, record) = recorded::tuned();
     let step = summary.steps.iter_mut().find(|step| step.kept).expect("a step that was kept");
     step.confirmed = Some(false);
@@ -175,7 +175,7 @@ fn what_was_not_confirmed_is_marked_in_every_form() {
 }
 
 #[test]
-fn what_was_not_measured_is_not_said() {
+fn unmeasured_figures_are_not_mentioned() {
     let (mut summary, mut record) = recorded::tuned();
     let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
     summary.confirmation = Some(ConfirmationReport { over_ns, blocks: 21, discarded: 1, gain, holds: false });

@@ -189,7 +189,7 @@ fn a_placebo_that_is_far_off_speaks_against_the_gain() {
 }
 
 #[test]
-fn where_a_step_changed_something_is_said() {
+fn the_place_of_a_steps_change_is_named() {
     let place = |a: &str, b: &str| {
         let known = |from: &str| Some(from.to_owned()).filter(|from| !from.is_empty());
         let (a, b) = (known(a), known(b));

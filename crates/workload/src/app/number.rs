@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_in_any_spelling_gets_no_advice() {
+    fn text_that_is_no_number_gets_no_advice() {
         for text in ["", "fast", "inf", "NaN", "infinity", "0x10", "12 ms", "\u{1b}[2J"] {
             let why = NumberSpelling::PLAIN.read(text).expect_err(text);
             assert!(!why.contains("thousands") && !why.contains('\u{1b}'), "{why}");

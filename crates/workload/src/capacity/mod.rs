@@ -77,7 +77,7 @@ static DURATION: Factor = Factor {
     ..parameter::DURATION
 };
 
-/// The settings of a search's flow where the user sets none: datagrams in batches, so that hosts reach high loads.
+/// The default settings of a search's flow: datagrams in batches, so that hosts reach high loads.
 pub const FLOW: &[(&str, &str)] =
     &[("transport", "udp"), ("datagram-send", "gso"), ("datagram-receive", "gro")];
 
@@ -116,8 +116,9 @@ pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, DetailEr
     Ok(found.and_then(of))
 }
 
-/// Returns the fastest burst of a search at far more than `sustained`, the load that the path carries for long, that arrived
-/// whole and as fast as it was sent. `None` if there was none, or if the outcome has no search that can be read.
+/// Returns the fastest burst of a search, at far more than `sustained`, the load that the path carries for long. All
+/// datagrams of the burst arrived, as fast as they were sent. `None` if there was no such burst, or if the outcome has
+/// no readable search.
 pub fn burst(client: &EndpointOutcome, sustained: BitRate) -> Option<PathBurst> {
     client.details.find::<result::CapacityResult>().ok()??.burst(sustained)
 }

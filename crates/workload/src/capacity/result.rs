@@ -54,7 +54,8 @@ pub(super) struct CapacityTrial {
 
 detail!("capacity" => CapacityResult);
 
-/// The factor above the sustained load from which a trial that passed is a burst: the noise of short trials is far less.
+/// Ratio of a passed trial's load to the sustained load above which the trial counts as a burst. The noise of short
+/// trials is far smaller.
 const BURST: f64 = 1.5;
 
 impl CapacityTrial {
@@ -94,8 +95,8 @@ impl CapacityResult {
         }
     }
 
-    /// Returns the fastest trial that arrived whole, and as fast as it was sent, at far more than `sustained`. Short trials
-    /// are such bursts where a token bucket lets them through.
+    /// Returns the fastest trial, at far more than `sustained`, whose datagrams all arrived as fast as they were sent.
+    /// If a token bucket lets short trials through, they are such bursts.
     pub(super) fn burst(&self, sustained: BitRate) -> Option<PathBurst> {
         let passed = |trial: &&CapacityTrial| trial.load_bps.0 >= BURST * sustained.0 && trial.passed();
         let trial = self.trials.iter().filter(passed).max_by(|a, b| a.load_bps.0.total_cmp(&b.load_bps.0))?;
@@ -141,7 +142,7 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
     Headline {
         name: "in IP packets",
-        about: "the same load with the headers of IP and UDP, as rates of links are told",
+        about: "the same load with the headers of IP and UDP, as the rates of links are usually given",
         of: |end| Ok(of_path(end)?.and_then(|found| found.carried_ip_bps).map(FigureValue::from)),
     },
     Headline {
@@ -185,7 +186,7 @@ fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> 
     end.details.find()
 }
 
-/// Returns the result of a search, unless a host limited it: its rates say nothing of the path then.
+/// Returns the result of a search, unless a host limited it. Its rates then say nothing about the path.
 fn of_path(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> {
     Ok(found(end)?.filter(|found| !found.is_of_host()))
 }
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_reach_is_no_capacity() {
+    fn a_load_that_hosts_limit_is_no_capacity() {
         let path = figures(PATH);
         assert_eq!(path[..4], [LIMITED_BY, "capacity", "in IP packets", "not carried"]);
         assert!(!path.iter().any(|name| name == "hosts reached"));

@@ -1,4 +1,4 @@
-//! Hands the flows of a trial to the mover, which else opens flows itself.
+//! Passes the flows of a trial to the mover, which usually opens its own flows.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -21,7 +21,7 @@ pub(super) fn shared(flows: Vec<Box<dyn Flow>>, spec: &TrialSpec) -> (Vec<Box<dy
     let patience = Duration::from(spec.patience());
     let for_mover = Flows {
         count: shared.len() as u32,
-        // Both ends have their flows, so it does not matter which one opened them.
+        // Both ends already have their flows, so it does not matter which end opened them.
         opening: Opening::Accept(Box::new(OpenedFlows(boxed()))),
         patience,
         give_up_after: patience,
@@ -29,13 +29,12 @@ pub(super) fn shared(flows: Vec<Box<dyn Flow>>, spec: &TrialSpec) -> (Vec<Box<dy
     (boxed(), for_mover)
 }
 
-/// The flows of a trial that are open already. One that breaks is not opened again: a trial over a path that breaks
+/// The flows of a trial, which are already open. A broken flow is not opened again: a trial over a path that breaks
 /// fails.
 struct OpenedFlows(Vec<Box<dyn Flow>>);
 
 impl Listener for OpenedFlows {
-    /// Returns the next flow. After the last one it reports that it is cancelled, so that the mover
-    /// waits for no more.
+    /// Returns the next flow. After the last flow, returns that it was cancelled, so that the mover waits for no more.
     fn accept(&mut self, _patience: &Patience<'_>) -> Result<Box<dyn Flow>, TransportError> {
         self.0.pop().ok_or(TransportError::Cancelled)
     }
@@ -45,7 +44,7 @@ impl Listener for OpenedFlows {
     }
 }
 
-/// A flow that several owners have. It ends when the last one drops it.
+/// A flow with several owners. It ends when the last owner drops it.
 #[derive(Clone)]
 struct SharedFlow(Arc<dyn Flow>);
 
@@ -101,10 +100,9 @@ impl Flow for SharedFlow {
         self.0.finish(patience)
     }
 
-    /// Ends a stream on which nothing is under way in order, and any other flow abruptly. The mover ends its flows before
-    /// the window closes, and a socket that is disconnected forgets its counts of the connection (tcp_disconnect in
-    /// net/ipv4/tcp.c). The end that ends second sends nothing, so that no port stays in TIME_WAIT: dropping the flow
-    /// disconnects it.
+    /// Ends an idle stream in order, and any other flow abruptly. The mover ends its flows before the window closes,
+    /// and a socket that is disconnected loses its counts of the connection (tcp_disconnect in net/ipv4/tcp.c). The
+    /// second end to end sends nothing, so that no port stays in TIME_WAIT: dropping the flow disconnects it.
     fn abort(&self) -> io::Result<()> {
         if !self.is_quiet_stream() {
             return self.0.abort();
@@ -120,8 +118,8 @@ impl Flow for SharedFlow {
 }
 
 impl SharedFlow {
-    /// Returns true if the flow has stream sockets, and the peer has acknowledged all that was sent. Then no thread waits
-    /// in a send call.
+    /// Returns true if the flow has stream sockets and the peer has acknowledged all data. No thread then waits in a
+    /// send call.
     fn is_quiet_stream(&self) -> bool {
         let sockets = self.0.sockets();
         let is_stream = |socket: &BorrowedFd<'_>| socket_type(socket) == Ok(SocketType::STREAM);
@@ -130,7 +128,7 @@ impl SharedFlow {
     }
 }
 
-/// Returns true if all bytes of the peer were received, and the peer sends no more.
+/// Returns true if all data of the peer was received and the peer has ended its direction.
 fn has_ended(socket: &BorrowedFd<'_>) -> bool {
     matches!(recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 0)))
 }
@@ -174,7 +172,8 @@ mod tests {
         assert!(acked >= Bytes(5), "{acked:?}");
     }
 
-    /// The mover calls a flow that goes on only in calls, which else says nothing while both its threads wait.
+    /// If a flow makes progress only in calls, the mover makes such calls. Otherwise the flow would stall while both of
+    /// its threads wait.
     #[test]
     fn a_shared_flow_says_whether_it_goes_on_by_itself() {
         for (transport, runs_in_calls) in [("tls", false), ("tls-udt", true)] {

@@ -1,8 +1,8 @@
-//! The folder of one end of a trial: where it is, and who removes it.
+//! The folder of one end of a trial: its location and its removal.
 //!
-//! Each place has one folder a user, which no other user can enter. In it, each end of a trial has a folder with a name
-//! that no other process can guess. The end locks it, and removes it however the trial ends. A folder without a lock is of a
-//! process that was killed, and the user's next trial removes it.
+//! Each place has one folder per user, which no other user can enter. Each end of a trial has a folder in it, with a
+//! name that no other process can guess. The end locks its folder, and removes it however the trial ends. A folder
+//! without a lock was left by a killed process. The user's next trial removes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,23 @@ use crate::idle::memory;
 
 /// The file systems in memory: tmpfs and ramfs (statfs(2)).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-/// What stays free of the disk or of the memory. A file system in memory may be smaller, and may be filled.
+/// Free space that must remain on the disk or in memory. A file system in memory may be smaller, and may be filled
+/// completely.
 const BESIDE: Bytes = Bytes::mib(64);
-/// What a file takes beside its content: its inode, its name, and the rest of its last block.
+/// The space of a file besides its content: its inode, its name, and the rest of its last block.
 const EACH: Bytes = Bytes::kib(8);
-/// The longest wait for a lock. Another process has it for some system calls, unless it was stopped meanwhile (SIGSTOP).
+/// The longest wait for a lock. Another process holds it only for a few system calls, unless the process is stopped
+/// (SIGSTOP).
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-/// Interval of the attempts to take a lock.
+/// Interval between attempts to take a lock.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A place where a tree can be.
+/// A place for a tree.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) name: &'static str,
-    /// A folder in which every user may create folders, and none may remove those of others; `None` if the place keeps nothing.
+    /// The folder in which every user may create folders and none may remove those of others; `None` if the place
+    /// stores nothing.
     above: Option<&'static str>,
     is_in_memory: bool,
 }
@@ -43,7 +46,7 @@ static PLACES: [Place; 3] = [
     Place { name: "null", above: None, is_in_memory: true },
 ];
 
-/// The names of all places, the usual one first.
+/// The names of all places, the default first.
 pub(super) const NAMES: &[&str] = &["tmpfs", "disk", "null"];
 
 impl Place {
@@ -52,18 +55,18 @@ impl Place {
         PLACES.iter().find(|place| place.name == name).unwrap_or(&PLACES[0])
     }
 
-    /// Returns this user's folder; `None` if the place keeps nothing.
+    /// Returns this user's folder; `None` if the place stores nothing.
     fn base(&self) -> Option<PathBuf> {
         let user = rustix::process::geteuid().as_raw();
         Some(Path::new(self.above?).join(format!("landspeed-copy-{user}")))
     }
 
-    /// Returns the folder above, for messages about one that is in it.
+    /// Returns the parent of this user's folder, for messages.
     fn above(&self) -> &'static str {
         self.above.unwrap_or_default()
     }
 
-    /// Checks that the folder is in memory or on a disk as the place's name says.
+    /// Checks that the folder is in memory or on a disk, as the name of the place says.
     fn check_kind(&self, folder: &PrivateFolder) -> Result<(), Error> {
         let about = fstatfs(folder).map_err(|errno| refused("look at", folder, errno))?;
         let is_in_memory = IN_MEMORY.contains(&(about.f_type as u64 & 0xffff_ffff));
@@ -77,7 +80,7 @@ impl Place {
         )))
     }
 
-    /// Checks that the folder has room for a tree.
+    /// Checks that the folder has space for a tree.
     fn check_room(&self, folder: &PrivateFolder, tree: &TreePlan) -> Result<(), Error> {
         let about = fstatvfs(folder).map_err(|errno| refused("look at", folder, errno))?;
         let room = about.f_bavail.saturating_mul(about.f_frsize);
@@ -89,7 +92,7 @@ impl Place {
             let why = format!("{above} has {free} of room, and the tree takes {needed}");
             return Err(Error::Copy(format!("{why}: choose a smaller one (bytes, files)")));
         }
-        // A file system without a fixed number of inodes says zero.
+        // A file system without a fixed number of inodes reports zero.
         if about.f_files > 0 && about.f_favail <= tree.files {
             let why = format!("{above} takes {} more files, and the tree has {}", about.f_favail, tree.files);
             return Err(Error::Copy(format!("{why}: choose fewer files")));
@@ -98,13 +101,13 @@ impl Place {
     }
 }
 
-/// The folder of one end of a trial. Dropping it removes it with all that is in it.
+/// The folder of one end of a trial. Dropping it removes it with its content.
 #[derive(Debug)]
 pub(super) struct TrialFolder(PrivateFolder);
 
 impl TrialFolder {
-    /// Makes a folder with room for a tree; `None` at a place that keeps nothing. First removes what killed processes have left at
-    /// any place.
+    /// Creates a folder with space for a tree; `None` at a place that stores nothing. First removes, at every place,
+    /// what killed processes have left.
     pub(super) fn make(place: &Place, tree: &TreePlan) -> Result<Option<Self>, Error> {
         PLACES.iter().filter_map(Place::base).for_each(|base| sweep(&base));
         let Some(base) = place.base() else { return Ok(None) };
@@ -115,12 +118,12 @@ impl TrialFolder {
     }
 
     fn below(base: &Path) -> Result<Self, Error> {
-        // Another user may have put a folder in the place of this user's.
+        // Another user may have created a folder with the name of this user's folder.
         let failed = |error: landspeed_kernel::folder::Error| {
             Error::Copy(format!("{error}, or choose another source or target"))
         };
         let base = PrivateFolder::make(base).map_err(failed)?;
-        // The lock goes with `base`. No other trial sweeps between the making of the folder and its own lock.
+        // The lock ends when `base` is dropped. Until then, no other trial can sweep before the new folder is locked.
         lock(&base).map_err(|errno| refused("lock", &base, errno))?;
         let name = format!("{}-{:016x}", std::process::id(), rand::random::<u64>());
         let folder = TrialFolder(base.make_inside(&name).map_err(failed)?);
@@ -128,7 +131,7 @@ impl TrialFolder {
         Ok(folder)
     }
 
-    /// Returns the path of the tree, which does not exist at first.
+    /// Returns the path of the tree, which does not exist yet.
     pub(super) fn tree(&self) -> PathBuf {
         self.0.path().join("tree")
     }
@@ -136,12 +139,12 @@ impl TrialFolder {
 
 impl Drop for TrialFolder {
     fn drop(&mut self) {
-        // The next trial removes what cannot be removed now.
+        // The next trial removes what this call cannot.
         let _ = fs::remove_dir_all(self.0.path());
     }
 }
 
-/// Waits for the lock of a folder, for at most [`LOCK_PATIENCE`].
+/// Waits for the lock of a folder, at most [`LOCK_PATIENCE`].
 fn lock(folder: &PrivateFolder) -> Result<(), Errno> {
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
@@ -152,14 +155,14 @@ fn lock(folder: &PrivateFolder) -> Result<(), Errno> {
     }
 }
 
-/// Removes the folders below `base` whose processes were killed.
+/// Removes the folders below `base` that killed processes have left.
 fn sweep(base: &Path) {
-    // A folder that is missing, or that is another user's, has nothing of ours.
+    // A folder that is missing or belongs to another user has nothing of ours.
     let Ok(Some(base)) = PrivateFolder::open(base) else { return };
     if lock(&base).is_err() {
         return;
     }
-    // From here on their locks are ours, so that no other trial removes them too.
+    // From here on this process holds their locks, so that no other trial removes them too.
     let left = unlocked(&base);
     drop(base);
     for folder in left {
@@ -167,7 +170,7 @@ fn sweep(base: &Path) {
     }
 }
 
-/// Returns the folders inside whose locks are free, locked.
+/// Locks and returns the folders inside whose locks are free.
 fn unlocked(base: &PrivateFolder) -> Vec<PrivateFolder> {
     let names = base.names().unwrap_or_default();
     let folders = names.iter().filter_map(|name| base.open_inside(name.to_str()?).ok()?);
@@ -183,13 +186,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_goes_with_its_trial_and_the_next_one_sweeps_what_was_left() {
+    fn a_folder_is_removed_with_its_trial_and_leftovers_by_the_next_one() {
         let all = tempfile::tempdir().expect("a folder");
         let base = all.path().join("own");
         let folder = TrialFolder::below(&base).expect("a folder");
         fs::create_dir(folder.tree()).expect("a tree");
         fs::write(folder.tree().join("file"), "f").expect("a file");
-        // As of a process that was killed: its lock is free.
+        // As after a killed process: the lock is free.
         let dead = base.join("1-dead");
         fs::create_dir_all(dead.join("tree")).expect("a folder");
         fs::set_permissions(&dead, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("ours");

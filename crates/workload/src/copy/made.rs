@@ -1,4 +1,4 @@
-//! A tree that is nowhere: each file's content is made as it is sent.
+//! A tree without storage: the content of each file is generated when it is sent.
 
 use landspeed_mover::{MadeFiles, RelativeName};
 use rand::{RngCore, SeedableRng};
@@ -6,14 +6,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::tree::{SEED, TreePlan};
 
-/// The most content that is copied from the block at a time, the most that the mover asks for.
+/// The largest number of bytes that are copied from the block at a time. The mover requests no more at once.
 const PIECE: usize = 1 << 20;
-/// The number of places in the block at which a piece may begin, and their distance.
+/// The number of positions in the block at which a piece may begin, and their distance in bytes.
 const PLACES: u64 = 1 << 10;
 const APART: usize = 64;
 
-/// The files of a plan. They take their content from one block of random bytes, each piece from another place in it, and have
-/// their number in it: to make random bytes anew would cost more than to encrypt and hash them.
+/// The files of a plan. Their content comes from one block of random bytes, each piece from another position, with the
+/// file's number in it. New random bytes for each piece would cost more than encrypting and hashing them.
 pub(super) struct MadeTree {
     plan: TreePlan,
     block: Vec<u8>,
@@ -73,7 +73,7 @@ mod tests {
         );
     }
 
-    /// The mover asks for less at a time; what it gets does not depend on it.
+    /// The content does not depend on the size of the requests. The mover's requests are smaller than these.
     #[test]
     fn long_content_is_that_of_its_pieces() {
         let made = MadeTree::of(TreePlan { files: 1, bytes: 1 << 30 });

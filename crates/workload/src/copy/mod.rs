@@ -1,9 +1,10 @@
-//! `copy`: a tree of files, made from a seed, copied by the code of `landspeed copy`; goodput until it is durable.
+//! `copy`: copies a tree of files, generated from a seed, with the code of `landspeed copy`, and measures goodput until
+//! the tree is on stable storage.
 //!
-//! The client is the source: it makes the tree before the window opens. The mover sends it over the trial's own flows,
-//! verifies each piece, and puts everything on stable storage at the target. Both ends then remove what they have. The
-//! target counts what there is, apart from the mover's own count. A file that fails makes the trial fail. An end that is `null`
-//! has no files: the network and the processors alone are measured.
+//! The client is the source. It generates the tree before the window opens. The mover sends the tree over the trial's
+//! own flows, verifies each piece, and puts everything on stable storage at the target. Both ends then remove their
+//! files. The target counts its files independently of the mover. A file that fails makes the trial fail. An end at the
+//! place `null` has no files, so that only the network and the processors are measured.
 
 mod flows;
 mod folder;
@@ -36,7 +37,7 @@ use tree::TreePlan;
 /// The largest content of a tree.
 const MOST_BYTES: u64 = 1 << 40;
 const MOST_FILES: u64 = 1_000_000;
-/// The largest number of flows, as of `landspeed copy`. Each has three threads at each end.
+/// The largest number of flows, as in `landspeed copy`. Each flow has three threads at each end.
 const MOST_FLOWS: u32 = 64;
 
 static BYTES: Factor = Factor {
@@ -96,7 +97,7 @@ static LIMIT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// What a trial's parameters ask for.
+/// The plan of a trial, from its parameters.
 #[derive(Debug)]
 struct CopyPlan {
     tree: TreePlan,
@@ -132,7 +133,7 @@ impl CopyPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 struct CopiedFiles {
-    /// Number of files: at the source, those whose content the target has verified; at the target, those that it has.
+    /// Number of files: at the source, those whose content the target has verified; at the target, those that exist.
     files: u64,
     /// Bytes of their content.
     bytes: Bytes,
@@ -182,7 +183,7 @@ impl WorkloadRunner for CopyWorkload {
         WorkloadRole::both(["makes the tree and sends it", "receives it"], [1, 1])
     }
 
-    /// A copy is encrypted. Its cipher is left to the transport, so that a grid can vary the transport.
+    /// A copy is encrypted. The transport chooses the cipher, so that a grid can vary the transport.
     fn flow(&self) -> &'static [(&'static str, &'static str)] {
         &[("transport", "tls")]
     }
@@ -233,7 +234,7 @@ impl WorkloadRunner for CopyWorkload {
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
-        // A message of the mover must not wait for a later one.
+        // The mover's messages must not wait for later ones.
         FlowNeeds::alike(crate::session::flows(&spec.flow), single_messages(&spec.flow))
     }
 
@@ -261,13 +262,13 @@ impl WorkloadRunner for CopyWorkload {
     }
 }
 
-/// Adds what the source knows of the copy.
+/// Adds the source's counts of the copy.
 fn sent(end: EndpointOutcome, copied: &CopyOutcome) -> EndpointOutcome {
     let files = CopiedFiles { files: copied.copied, bytes: copied.copied_bytes };
     EndpointOutcome { sent_bytes: copied.sent_bytes, ..end }.with(files)
 }
 
-/// Returns what there is at the target: in its folder, or what the mover has counted of what is not kept.
+/// Returns the files at the target: those in its folder, or the mover's counts if nothing is stored.
 fn found(folder: Option<&TrialFolder>, done: &CopyOutcome) -> Result<TreePlan, Error> {
     let Some(folder) = folder else {
         return Ok(TreePlan { files: done.copied, bytes: done.copied_bytes.0 });
@@ -276,7 +277,7 @@ fn found(folder: Option<&TrialFolder>, done: &CopyOutcome) -> Result<TreePlan, E
     tree::count(&tree).map_err(|source| Error::refused("count", tree.display(), source))
 }
 
-/// Adds what there is at the target, which must be the whole tree.
+/// Adds the counts of the target, which must have the whole tree.
 fn received(end: EndpointOutcome, plan: &CopyPlan, found: TreePlan) -> Result<EndpointOutcome, Error> {
     if found != plan.tree {
         let (TreePlan { files, bytes }, whole) = (found, plan.tree);
@@ -288,11 +289,11 @@ fn received(end: EndpointOutcome, plan: &CopyPlan, found: TreePlan) -> Result<En
         )));
     }
     let files = CopiedFiles { files: found.files, bytes: Bytes(found.bytes) };
-    // Content goes by whatever flow is free, and is counted for all flows together.
+    // Content takes any free flow, and is counted for all flows together.
     Ok(EndpointOutcome { received_bytes: files.bytes, flow_bytes: vec![files.bytes], ..end }.with(files))
 }
 
-/// Returns the outcome of a copy that has copied every file of its tree, and an error about the first failure of another.
+/// Returns the outcome of a copy of the whole tree. Returns an error with the first failure for any other outcome.
 fn whole(outcome: CopyOutcome, plan: &CopyPlan) -> Result<CopyOutcome, Error> {
     if outcome.is_complete() && outcome.copied == plan.tree.files {
         return Ok(outcome);
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_told_by_its_bytes_or_by_the_size_of_its_files() {
+    fn a_tree_is_described_by_its_bytes_or_by_the_size_of_its_files() {
         assert_eq!(plan(&[]).tree, TreePlan { files: 1, bytes: 256 << 20 });
         assert_eq!(plan(&[("bytes", "7"), ("files", "3")]).tree, TreePlan { files: 3, bytes: 7 });
         let small =
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_cannot_do_is_refused() {
+    fn an_impossible_copy_is_refused() {
         let refused = |set: &[(&str, &str)], flow: &[(&str, &str)], warm_up_ns| {
             let set = set.iter().fold(Workload::new("copy"), |all, (name, value)| all.with(name, value));
             let flow = flow.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

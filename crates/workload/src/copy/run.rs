@@ -1,8 +1,9 @@
 //! Runs one end of a trial.
 //!
-//! The source makes its tree first, and says meanwhile that it lives. Then it says so, the target opens its window and
-//! answers, and the source opens its own window and begins. A window closes when the copy is over at its end: at the
-//! source, once the target has said that everything is on stable storage.
+//! The source generates its tree first, and reports at intervals that it is still working. Once it has finished, it
+//! reports that, the target opens its window and answers, and the source opens its own window and begins. A window
+//! closes when the copy is over at its end. At the source this is when the target has reported that everything is on
+//! stable storage.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,17 +25,17 @@ use crate::workers::{self, WorkerContext};
 
 /// Interval at which an end checks its worker.
 const LOOK: Duration = Duration::from_millis(2);
-/// Interval at which the source says that it still makes its tree.
+/// Interval at which the source reports that it is still generating its tree.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// The source still makes its tree.
+/// The source is still generating its tree.
 const MAKING: u64 = 0;
-/// The source has made its tree.
+/// The source has generated its tree.
 const MADE: u64 = 1;
 /// The target has opened its window.
 const OPEN: u64 = 2;
 
-/// How far the worker of an end is, and how far it may go.
+/// The progress of an end's worker, and the steps that it may take.
 #[derive(Debug, Default)]
 pub(super) struct CopySteps {
     is_made: AtomicBool,
@@ -51,7 +52,7 @@ fn set(step: &AtomicBool) {
 }
 
 impl CopySteps {
-    /// Waits until the worker may copy. Returns false if it must leave.
+    /// Waits until the worker may copy. Returns false if it must stop.
     fn wait(&self, context: &WorkerContext<'_>) -> bool {
         while !is_set(&self.may_copy) {
             if context.stopped() {
@@ -63,25 +64,26 @@ impl CopySteps {
     }
 }
 
-/// One end of a copy: what its worker needs.
+/// One end of a copy, as its worker needs it.
 pub(super) struct CopyEnd<'a> {
     pub(super) role: Role,
     pub(super) spec: &'a TrialSpec,
     pub(super) plan: &'a CopyPlan,
-    /// `None` at an end that keeps nothing.
+    /// `None` at an end that stores nothing.
     pub(super) folder: Option<&'a TrialFolder>,
     pub(super) steps: &'a CopySteps,
 }
 
 impl CopyEnd<'_> {
-    /// Makes the tree at the source, or what its files have in memory, copies when it may, and stays until the window is closed.
+    /// Generates the tree at the source, or the block from which its content is taken. Then copies once permitted, and
+    /// stays until the window is closed.
     pub(super) fn work(
         &self,
         context: &WorkerContext<'_>,
         flows: Flows,
         outcome: &mut CopyOutcome,
     ) -> Result<(), Error> {
-        // The mover starts threads, which run on the same cores.
+        // The mover starts threads, which must run on the same cores.
         if !self.spec.cores.is_empty() {
             workers::pin(&self.spec.cores)?;
         }
@@ -102,7 +104,7 @@ impl CopyEnd<'_> {
         Ok(())
     }
 
-    /// Copies, and returns what came of it. Of a target with a folder, that says nothing.
+    /// Copies, and returns the outcome. The outcome of a target with a folder has no counts of files.
     fn copy(&self, context: &WorkerContext<'_>, flows: Flows, made: &MadeTree) -> Result<CopyOutcome, Error> {
         let (progress, stop) = (CopyProgress::default(), context.stop());
         match (self.role, self.folder) {
@@ -140,7 +142,7 @@ impl CopyEnd<'_> {
     }
 }
 
-/// Starts the worker, and runs the trial, which fails at `until`.
+/// Runs the trial with its worker. The trial fails if it is not over at `until`.
 pub(super) fn timed(
     mut trial: TrialCoordinator<'_, '_>,
     role: Role,
@@ -164,14 +166,14 @@ pub(super) fn timed(
     trial.close(&window_start)
 }
 
-/// Waits until the source's own worker has made the tree, and the target has opened its window.
+/// Waits until the source's worker has generated the tree and the target has opened its window.
 fn await_tree(trial: &mut TrialCoordinator<'_, '_>, steps: &CopySteps, until: Instant) -> Result<(), Error> {
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     while !is_set(&steps.is_made) {
         in_time(until)?;
         trial.tick(LOOK)?;
-        if told.elapsed() >= AGAIN {
-            told = Instant::now();
+        if reported.elapsed() >= AGAIN {
+            reported = Instant::now();
             trial.say(TrialSignal::Ready(MAKING))?;
         }
     }
@@ -180,7 +182,7 @@ fn await_tree(trial: &mut TrialCoordinator<'_, '_>, steps: &CopySteps, until: In
     trial.expect("while it opened its window", is_open)
 }
 
-/// Waits until the source has made its tree, for as long as it says that it does.
+/// Waits until the source has generated its tree, as long as the source reports that it is working.
 fn await_source(trial: &mut TrialCoordinator<'_, '_>, until: Instant) -> Result<(), Error> {
     let patience = trial.patience();
     let mut silent_at = Instant::now() + patience;

@@ -1,4 +1,4 @@
-//! The tree that is copied: made from a seed at the source, and counted at the target.
+//! The tree that is copied: generated from a seed at the source, and counted at the target.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const PER_FOLDER: u64 = 1000;
 /// The number of bytes that are written at a time.
 const PIECE: u64 = 256 << 10;
 
-/// The files of a tree, and the bytes that all of them have together, in equal shares.
+/// The number of files in a tree and their total size. All files have equal shares of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TreePlan {
     /// Number of files, at least one.
@@ -26,10 +26,10 @@ pub(super) struct TreePlan {
 }
 
 impl TreePlan {
-    /// Makes the tree at `root`. Its content does not compress.
+    /// Creates the tree at `root`. Its content does not compress.
     ///
     /// # Errors
-    /// Returns [`Error::Cancelled`] once `is_over` returns true, and the system's refusal.
+    /// Returns [`Error::Cancelled`] once `is_over` returns true, and an error if the system refuses a call.
     pub(super) fn make(&self, root: &Path, is_over: &dyn Fn() -> bool) -> Result<(), Error> {
         let made = self.write(root, is_over).and_then(|is_whole| match is_whole {
             true => self.leave_cache(root, is_over),
@@ -42,7 +42,7 @@ impl TreePlan {
         }
     }
 
-    /// Writes all files. Returns false if it is over before.
+    /// Writes all files. Returns false if `is_over` returns true before.
     fn write(&self, root: &Path, is_over: &dyn Fn() -> bool) -> io::Result<bool> {
         let mut content = ChaCha8Rng::seed_from_u64(SEED);
         let mut piece = vec![0; PIECE as usize];
@@ -66,8 +66,8 @@ impl TreePlan {
         Ok(true)
     }
 
-    /// Puts the files on stable storage and out of the page cache, so that a copy reads them from the disk. Files of a
-    /// tmpfs have no other place. Returns false if it is over before.
+    /// Puts the files on stable storage and drops them from the page cache, so that a copy reads them from the disk.
+    /// Files on a tmpfs stay in memory. Returns false if `is_over` returns true before.
     fn leave_cache(&self, root: &Path, is_over: &dyn Fn() -> bool) -> io::Result<bool> {
         syncfs(File::open(root)?)?;
         for number in 0..self.files {
@@ -94,7 +94,7 @@ impl TreePlan {
     }
 }
 
-/// Returns the number of files below `root`, and their bytes.
+/// Counts the files below `root`, and their bytes.
 ///
 /// # Errors
 /// Returns an error if a folder or an entry of it cannot be read.

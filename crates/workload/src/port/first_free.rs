@@ -9,7 +9,7 @@ use super::{DataPort, claim, claim_data, transport, with_port};
 use crate::Error;
 
 impl DataPort {
-    /// Reserves the first of these port numbers at which `transports` find all their ports free, as [`DataPort::open_at`] does.
+    /// Reserves the first of these ports for which all ports of `transports` are free, as [`DataPort::open_at`] does.
     ///
     /// # Errors
     /// Returns [`Error::Transport`] or [`Error::Spec`] if none can be reserved, and [`Error::Spec`] for an unknown transport.
@@ -24,7 +24,8 @@ impl DataPort {
         let mut error =
             Error::spec("port", "none of those that may be taken is free: name others".to_owned());
         for at in numbers.map(|number| with_port(at, number)) {
-            // They last until the ports are reserved. Another session's port is not free, although it could be bound too.
+            // The claims last until the ports are reserved. Another session's port is not free, although it could be
+            // bound too.
             let claims = (claim(at, SocketType::STREAM), claim_data(&transports, at));
             if let (Ok(_), Some(_)) = &claims {
                 match DataPort::hold(at, &transports, key) {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_its_field() {
+    fn an_invalid_value_is_refused_by_its_field() {
         let every = Nanos::secs(1);
         let at = |enters, leaves| StaggeredFlow {
             enters_ns: Nanos::secs(enters),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_over_another_transport_takes_what_that_has_of_the_trials_settings() {
+    fn a_flow_over_another_transport_takes_the_trials_settings_that_it_has() {
         let tcp = landspeed_transport::find("tcp").expect("it is registered");
         let flow = landspeed_transport::settings::defaults(tcp);
         let plan = |settings| {

@@ -220,8 +220,8 @@ fn needs_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Resul
             let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
             hold(took < SOON, format!("it took {took:?}"))?;
             ends.rotate_left(gone);
-            let told = matches!(ends, [Err(Error::Cancelled), Err(Error::PeerGone { .. })]);
-            hold(told, format!("{ends:?}"))?;
+            let is_right = matches!(ends, [Err(Error::Cancelled), Err(Error::PeerGone { .. })]);
+            hold(is_right, format!("{ends:?}"))?;
         }
     }
     Ok(())
@@ -237,8 +237,8 @@ fn awaits_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Resu
         let served = row.server(&spec, &port, &mut NullWatch, &cancel);
         for end in [calling.join().expect("no panic"), served] {
             let says = |error: &Error| error.to_string().contains("--patience waits longer");
-            let told = matches!(&end, Err(error @ Error::Unanswered { .. }) if says(error));
-            hold(told, format!("{end:?}"))?;
+            let is_right = matches!(&end, Err(error @ Error::Unanswered { .. }) if says(error));
+            hold(is_right, format!("{end:?}"))?;
         }
         Ok(())
     })

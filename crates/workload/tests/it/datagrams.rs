@@ -128,7 +128,7 @@ fn a_sweep_that_loses_its_end_comes_to_an_end() {
 }
 
 #[test]
-fn the_largest_datagram_there_is_goes_out_alone() {
+fn the_largest_datagram_is_sent_alone() {
     // With loopback's MTU of 65536 the datagram is one segment. Datagrams that do not fit the path are tested in a
     // namespace.
     let mut spec = udp(stream::spec(QUARTER));

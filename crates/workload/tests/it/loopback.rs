@@ -50,11 +50,11 @@ fn quic_carries_flows_both_ways_and_tells_of_its_connections() {
         for end in [&client, &server] {
             assert!(end.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", end.flow_bytes);
             assert_eq!((end.flow_bytes.len(), &end.not_as_asked), (3, &vec![]));
-            let told = serde_json::to_value(&end.details).expect("JSON");
-            let connections = told["quic"].as_array().expect("one for each flow");
+            let details = serde_json::to_value(&end.details).expect("JSON");
+            let connections = details["quic"].as_array().expect("one for each flow");
             let sent = |connection: &serde_json::Value| connection["sent_packets"].as_u64();
-            assert_eq!(connections.len(), 3, "{told}");
-            assert!(connections.iter().all(|connection| sent(connection) > Some(10)), "{told}");
+            assert_eq!(connections.len(), 3, "{details}");
+            assert!(connections.iter().all(|connection| sent(connection) > Some(10)), "{details}");
         }
     }
 }
@@ -86,7 +86,7 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
 }
 
 #[test]
-fn what_cannot_be_mapped_is_copied() {
+fn data_that_cannot_be_mapped_is_copied() {
     let mut spec = spec(stream::spec(SHORT));
     set(&mut spec, &[("zerocopy-receive", "on")]);
     let (_, server) = outcomes(&spec, V4);
@@ -192,7 +192,7 @@ fn source_ports_can_be_used_again_at_once() {
 }
 
 #[test]
-fn options_that_the_kernel_refuses_are_told() {
+fn options_that_the_kernel_refuses_are_reported() {
     let mut spec = spec(stream::spec(SHORT));
     set(&mut spec, &[("rcvbuf", "1073741823"), ("socket-congestion", "reno")]);
     let (client, server) = outcomes(&spec, V4);

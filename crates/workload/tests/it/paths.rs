@@ -107,8 +107,8 @@ fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
     let mut spec = udp(stream::spec(Nanos::millis(100)));
     set(&mut spec, &[("datagram-send", "gso"), ("write-size", "4121")]);
     for at in addresses(&lab) {
-        let told = over(&lab, &spec, at).0.expect_err("4148 less 28 or 48 is the most").to_string();
-        assert!(told.contains("do not fit the path") && told.contains("batch"), "{told}");
+        let line = over(&lab, &spec, at).0.expect_err("4148 less 28 or 48 is the most").to_string();
+        assert!(line.contains("do not fit the path") && line.contains("batch"), "{line}");
     }
 }
 
@@ -226,9 +226,9 @@ fn quic_fills_a_long_path() {
     let overruns = || {
         let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
         let (client, server) = (client.expect("client"), server.expect("server"));
-        let told = serde_json::to_value(&client.details).expect("JSON");
-        assert!(server.received_bytes > Bytes::mib(10), "{:?}, {told}", server.received_bytes);
-        told["quic"][0]["lost_packets"].as_u64() > Some(1024)
+        let details = serde_json::to_value(&client.details).expect("JSON");
+        assert!(server.received_bytes > Bytes::mib(10), "{:?}, {details}", server.received_bytes);
+        details["quic"][0]["lost_packets"].as_u64() > Some(1024)
     };
     // Beside other programs a sender may not get as far as the queue's end.
     assert!((0..3).any(|_| overruns()), "slow start did not overrun the queue");
@@ -263,9 +263,9 @@ fn flows_outlive_the_losses_of_a_long_path() {
 /// Returns the bytes that a link has sent, as iproute2 reports.
 fn sent_by(host: &LabHost, link: &str) -> Bytes {
     let words = ["-n", &host.netns, "-s", "-j", "link", "show", link];
-    let told = Command::new("ip").args(words).output().expect("iproute2 is installed").stdout;
-    let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
-    Bytes(told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count"))
+    let output = Command::new("ip").args(words).output().expect("iproute2 is installed").stdout;
+    let output: serde_json::Value = serde_json::from_slice(&output).expect("JSON");
+    Bytes(output[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count"))
 }
 
 /// Adds a second link between the hosts. A shaper narrows both, so that one alone does not carry everything.

@@ -168,7 +168,7 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
 }
 
 #[test]
-fn the_most_flows_that_there_may_be_come_and_go() {
+fn the_largest_number_of_flows_enters_and_leaves() {
     let mut silent: BTreeSet<usize> = (0..64).collect();
     for stays in STAYS {
         let flows = (0..64).map(|n| flow("reno", n * 5, n * 5 + stays)).collect();

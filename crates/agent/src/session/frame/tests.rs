@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn what_no_version_of_this_protocol_sends_is_refused() {
+fn unknown_messages_are_refused() {
     for json in [
         "",
         "null",
@@ -84,7 +84,7 @@ fn what_no_version_of_this_protocol_sends_is_refused() {
 }
 
 #[test]
-fn the_wire_form_of_a_request_is_what_it_was() {
+fn the_wire_form_of_a_request_has_not_changed() {
     let json = r#"{"ask":{"id":7,"request":{"request":"close","port":9}}}"#;
     let (messages, _) = read_all::<MessageToAgent>(&framed(json));
     assert_eq!(serde_json::to_string(&messages[0]).unwrap(), json);
@@ -156,7 +156,7 @@ fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
 }
 
 #[test]
-fn what_is_relayed_comes_between_messages_and_only_in_an_open_session() {
+fn relayed_frames_come_between_messages_and_only_in_an_open_session() {
     let relayed = RelayFrame::parse(b"\x01\0\0\0\x07bytes").unwrap();
     let beat = encode(&MessageToAgent::Beat, REQUEST_LIMIT).unwrap();
     let bytes = [beat.clone(), relayed.encode(), beat].concat();

@@ -1,4 +1,4 @@
-//! The controller's part of a relay: passes frames from one session to the other, and bounds them.
+//! The controller's part of a relay: passes frames from one session to the other, and limits what waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::wire::{RelayFrame, RelayMessage};
 use super::{MOST, QUEUE, ROOM, WINDOW, cost};
 use crate::session::Session;
 
-/// The number of the end with the entry, in the arrays of a ledger.
+/// The index of the end with the entry, in the arrays of a ledger.
 const ENTRY: usize = 0;
-/// The number of the end with the exit.
+/// The index of the end with the exit.
 const EXIT: usize = 1;
 
-/// Passes connections from the entry of one agent to the exit of another, until it is dropped. Without it, what an agent
-/// relays is dropped.
+/// Passes connections from the entry of one agent to the exit of another, until it is dropped. Without a bridge, an
+/// agent's relayed frames are dropped.
 pub struct RelayBridge {
     places: [Arc<RelayPlace>; 2],
     begun: Instant,
@@ -41,7 +41,8 @@ impl RelayBridge {
         RelayBridge { places, begun: Instant::now() }
     }
 
-    /// Returns when the relay began, and what the threads of both sessions have spent since then, that of the entry first.
+    /// Returns the time at which the relay began, and the cost of each session's thread since then. The entry's session
+    /// comes first.
     pub fn spent(&self) -> (Instant, [RelaySpent; 2]) {
         (self.begun, self.places.each_ref().map(|place| place.meter.spent()))
     }
@@ -53,93 +54,93 @@ impl Drop for RelayBridge {
     }
 }
 
-/// A session's place at a relay.
+/// A session's end of a bridge.
 pub(crate) struct RelayPlace {
-    /// Takes frames to this session's agent.
+    /// Sends frames to this session's agent.
     out: Sender<RelayFrame>,
-    /// Where the frames of this session's agent go.
+    /// The destination of frames from this session's agent.
     route: Mutex<Option<RelayRoute>>,
-    /// What this session's thread spends on frames to its agent.
+    /// Measures the time that this session's thread spends on frames to its agent.
     pub(crate) meter: RelayMeter,
 }
 
 struct RelayRoute {
-    /// The number of the end that sends.
+    /// The index of the end that sends.
     from: usize,
     out: Sender<RelayFrame>,
-    /// What is under way in both directions.
+    /// The data in flight in both directions.
     ledger: Arc<Mutex<RelayLedger>>,
     waiting: WaitingData,
 }
 
 impl RelayPlace {
-    /// Returns a place, and the frames to its session's agent.
+    /// Returns a session's end of a bridge, and the receiver of frames to its agent.
     pub(crate) fn open() -> (Arc<RelayPlace>, Receiver<RelayFrame>) {
         let (out, frames) = channel(QUEUE);
         (Arc::new(RelayPlace { out, route: Mutex::new(None), meter: RelayMeter::default() }), frames)
     }
 
-    /// Passes on a frame of this session's agent. Never waits.
+    /// Passes on a frame from this session's agent. Never waits.
     pub(crate) fn pass(&self, frame: RelayFrame) -> Result<(), &'static str> {
         let mut route = self.route.lock();
-        // The last frames of a copy may come after its end.
+        // The last frames of a copy may arrive after its end.
         let Some(RelayRoute { from, out, ledger, waiting }) = route.as_mut() else { return Ok(()) };
         if !ledger.lock().note(*from, &frame)? {
             return Ok(());
         }
         waiting.add(&frame, QUEUE - out.capacity())?;
         match out.try_send(frame) {
-            Err(TrySendError::Full(_)) => Err("it relays more frames than it may"),
+            Err(TrySendError::Full(_)) => Err("too many frames of the relay wait"),
             // The other session reports its own end.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
         }
     }
 }
 
-/// The data that wait to be sent to one agent. The ledger forgets a connection that has ended, and what it has sent may wait
-/// still: without this bound, two hostile agents that open and end connections fill the memory of the controller.
+/// The frames that wait to be sent to one agent. The ledger forgets a connection that has ended, but its frames may
+/// still wait. Without this limit, two hostile agents that open and end connections could fill the controller's memory.
 #[derive(Default)]
 struct WaitingData {
-    /// The bytes of each frame that waits, the oldest first.
+    /// The size in bytes of each waiting frame, oldest first.
     frames: VecDeque<usize>,
     bytes: usize,
 }
 
 impl WaitingData {
-    /// Adds a frame to those of which only the last `left` still wait.
+    /// Adds a frame. Of the earlier frames, only the last `left` still wait.
     fn add(&mut self, frame: &RelayFrame, left: usize) -> Result<(), &'static str> {
         let sent = self.frames.len().saturating_sub(left);
         self.bytes -= self.frames.drain(..sent).sum::<usize>();
         let bytes = if let RelayMessage::Data(bytes) = &frame.message { bytes.len() } else { 0 };
         self.frames.push_back(bytes);
         self.bytes += bytes;
-        (self.bytes <= ROOM).then_some(()).ok_or("it relays more than can wait")
+        (self.bytes <= ROOM).then_some(()).ok_or("too much data of the relay waits")
     }
 }
 
-/// What is under way between two ends.
+/// The data in flight between the two ends.
 #[derive(Default)]
 struct RelayLedger(HashMap<u32, ConnectionAccount>);
 
-/// What is under way on one connection.
+/// The data in flight on one connection.
 #[derive(Default)]
 struct ConnectionAccount {
-    /// The cost of what each end has sent, and the other has not taken.
+    /// For each end, the cost of what it has sent and the other end has not taken.
     under_way: [usize; 2],
-    /// True for an end that sends no more.
+    /// For each end, true once it has ended its direction.
     has_ended: [bool; 2],
 }
 
 impl RelayLedger {
-    /// Notes a frame of an end. Returns true if it is to be passed on.
+    /// Records a frame from an end. Returns true if the frame must be passed on.
     fn note(&mut self, from: usize, frame: &RelayFrame) -> Result<bool, &'static str> {
         if frame.message == RelayMessage::Open {
             return self.open(from, frame.connection);
         }
         let Some(account) = self.0.get_mut(&frame.connection) else {
-            // The end that was the last to send need not hear what was taken.
+            // The connection has ended and was forgotten. A late `Taken` is dropped.
             let is_late = matches!(frame.message, RelayMessage::Taken(_));
-            return is_late.then_some(false).ok_or("it relays something of no connection");
+            return is_late.then_some(false).ok_or("it relays data of an unknown connection");
         };
         account.note(from, &frame.message)?;
         if account.has_ended == [true; 2] {
@@ -150,10 +151,10 @@ impl RelayLedger {
 
     fn open(&mut self, from: usize, number: u32) -> Result<bool, &'static str> {
         if from != ENTRY || self.0.len() >= MOST {
-            return Err("it opens a connection that it may not");
+            return Err("it opens a relayed connection without permission");
         }
         let is_new = self.0.insert(number, ConnectionAccount::default()).is_none();
-        is_new.then_some(true).ok_or("it opens a connection twice")
+        is_new.then_some(true).ok_or("it opens a relayed connection twice")
     }
 }
 
@@ -164,17 +165,17 @@ impl ConnectionAccount {
             RelayMessage::Data(bytes) => {
                 self.under_way[from] += cost(bytes.len());
                 if self.has_ended[from] || self.under_way[from] > WINDOW {
-                    return Err("it relays more of a connection than it may");
+                    return Err("it exceeds the window of a relayed connection");
                 }
             }
             RelayMessage::Taken(cost) => {
                 let of_other = &mut self.under_way[1 - from];
                 let left = of_other.checked_sub(*cost as usize).filter(|_| *cost > 0);
-                *of_other = left.ok_or("it takes more of a connection than was relayed")?;
+                *of_other = left.ok_or("it acknowledges more data than was relayed")?;
             }
             RelayMessage::End => {
                 if std::mem::replace(&mut self.has_ended[from], true) {
-                    return Err("it ends a connection twice");
+                    return Err("it ends a relayed connection twice");
                 }
             }
         }
@@ -186,7 +187,7 @@ impl ConnectionAccount {
 mod tests {
     use super::*;
 
-    /// Notes frames of one connection, and returns whether the last one is passed on.
+    /// Records frames of one connection, and returns whether the last one is passed on.
     fn noted(messages: &[(usize, RelayMessage)]) -> Result<bool, &'static str> {
         let mut ledger = RelayLedger::default();
         let mut passed = Ok(true);
@@ -226,9 +227,9 @@ mod tests {
         }
     }
 
-    /// The ledger alone holds nothing against agents that end each connection.
+    /// The ledger alone does not protect against agents that end each connection.
     #[test]
-    fn what_waits_is_bounded_although_both_agents_are_hostile() {
+    fn waiting_data_is_bounded_even_with_two_hostile_agents() {
         let [(entry, _), (exit, mut unread)] = [(); 2].map(|()| RelayPlace::open());
         let _bridge = RelayBridge::joining([Arc::clone(&entry), Arc::clone(&exit)]);
         let all_of = |connection| {
@@ -241,8 +242,11 @@ mod tests {
             say(&exit, RelayMessage::End)
         };
         let most = u32::try_from(ROOM / WINDOW * 2).unwrap();
-        assert_eq!((0..most).find_map(|number| all_of(number).err()), Some("it relays more than can wait"));
-        // What is sent makes room.
+        assert_eq!(
+            (0..most).find_map(|number| all_of(number).err()),
+            Some("too much data of the relay waits")
+        );
+        // Frames that were sent make room.
         while unread.try_recv().is_ok() {}
         assert_eq!(all_of(most), Ok(()));
     }

@@ -17,18 +17,18 @@ use super::credit::Credit;
 use super::wire::{RelayFrame, RelayMessage};
 use super::{CHUNK, MOST, WINDOW, cost};
 
-/// How long an end may send on after the other has ended.
+/// How long an end may continue to send after the other end has ended.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// What is to be written to the socket. It ends when the other end sends no more.
+/// Data to be written to the socket. The channel closes when the other end has ended its direction.
 pub(super) type IncomingData = UnboundedReceiver<Vec<u8>>;
 
 pub(super) struct RelayedConnection {
     number: u32,
     credit: Credit,
-    /// The cost of what waits to be written to the socket.
+    /// The cost of the data that waits to be written to the socket.
     waiting: AtomicUsize,
-    /// `None` once the other end sends no more.
+    /// `None` once the other end has ended its direction.
     incoming: Mutex<Option<UnboundedSender<Vec<u8>>>>,
 }
 
@@ -40,34 +40,34 @@ impl RelayedConnection {
         (Arc::new(connection), incoming)
     }
 
-    /// Takes data of the other end. Never waits.
+    /// Accepts data from the other end. Never waits.
     pub(super) fn take(&self, bytes: Vec<u8>) -> Result<(), &'static str> {
         let cost = cost(bytes.len());
         if self.waiting.fetch_add(cost, Ordering::Relaxed) + cost > WINDOW {
-            return Err("more is relayed than this end has allowed");
+            return Err("more data is relayed than the window allows");
         }
         let incoming = self.incoming.lock();
-        let incoming = incoming.as_ref().ok_or("data are relayed after their end")?;
-        // The socket of a connection that ends here takes nothing any more.
+        let incoming = incoming.as_ref().ok_or("data is relayed after the end of its connection")?;
+        // Sending fails only if the connection ends here. The data is then dropped.
         let _ = incoming.send(bytes);
         Ok(())
     }
 
-    /// The other end has taken data of this cost.
+    /// Returns credit of this cost, because the other end has taken data.
     pub(super) fn give_back(&self, cost: u32) -> Result<(), &'static str> {
         let is_fine = self.credit.give_back(cost as usize);
-        is_fine.then_some(()).ok_or("more was taken of a connection than was sent")
+        is_fine.then_some(()).ok_or("more data is acknowledged than was sent")
     }
 
-    /// The other end sends no more.
+    /// Records that the other end has ended its direction.
     pub(super) fn end(&self) {
         *self.incoming.lock() = None;
     }
 
-    /// Carries bytes in both directions until both have ended. Once the other end has ended its own, this end has
-    /// [`LINGER`] for the rest, so that a process that leaves its socket open keeps no place.
+    /// Carries bytes in both directions until both have ended. Once the other end has ended, this end has [`LINGER`]
+    /// for the rest, so that a process that leaves its socket open does not keep the connection.
     pub(super) async fn carry(&self, stream: TcpStream, incoming: IncomingData, out: &Sender<RelayFrame>) {
-        // What is small is not held back. Without the option a connection is only slower.
+        // Sends small data without delay. If the option fails, the connection is only slower.
         let _ = stream.set_nodelay(true);
         let (reader, writer) = stream.into_split();
         let mut sending = pin!(self.send(reader, out));
@@ -82,12 +82,12 @@ impl RelayedConnection {
         }
     }
 
-    /// Says that this end sends nothing on the connection.
+    /// Reports that this end sends nothing on the connection.
     pub(super) async fn refuse(&self, out: &Sender<RelayFrame>) {
         self.say(RelayMessage::End, out).await;
     }
 
-    /// Sends what the socket gives, until it has ended or broken.
+    /// Sends what is read from the socket, until the socket ends or breaks.
     async fn send(&self, mut reader: OwnedReadHalf, out: &Sender<RelayFrame>) {
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -102,21 +102,21 @@ impl RelayedConnection {
         self.say(RelayMessage::End, out).await;
     }
 
-    /// Writes what comes to the socket, until the other end sends no more. What a broken socket does not take is dropped, so
-    /// that the other end comes to its end.
+    /// Writes incoming data to the socket until the other end has ended its direction. After an error of the socket,
+    /// drops the data, so that the other end can finish.
     async fn write(&self, mut writer: OwnedWriteHalf, mut incoming: IncomingData, out: &Sender<RelayFrame>) {
         let mut is_whole = true;
         while let Some(bytes) = incoming.recv().await {
             is_whole = is_whole && writer.write_all(&bytes).await.is_ok();
             let cost = cost(bytes.len());
             self.waiting.fetch_sub(cost, Ordering::Relaxed);
-            // It is below the window.
+            // The cost is smaller than the window.
             self.say(RelayMessage::Taken(cost as u32), out).await;
         }
         let _ = writer.shutdown().await;
     }
 
-    /// Sends a message. After the end of the session it is lost, as the connection is.
+    /// Sends a message. After the end of the session, the message is lost together with the connection.
     async fn say(&self, message: RelayMessage, out: &Sender<RelayFrame>) {
         let _ = out.send(RelayFrame { connection: self.number, message }).await;
     }
@@ -127,7 +127,7 @@ impl RelayedConnection {
 pub(super) struct ConnectionTable(Mutex<HashMap<u32, Arc<RelayedConnection>>>);
 
 impl ConnectionTable {
-    /// Adds a connection; returns `None` if it is there already, or one too many.
+    /// Adds a connection. Returns `None` if its number is in use or the table is full.
     pub(super) fn add(&self, number: u32) -> Option<(Arc<RelayedConnection>, IncomingData)> {
         let mut all = self.0.lock();
         if all.len() >= MOST || all.contains_key(&number) {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_keeps_no_more_than_a_window_of_what_comes() {
+    fn an_end_keeps_no_more_than_a_window_of_incoming_data() {
         let (connection, _incoming) = RelayedConnection::begin(1);
         let full = WINDOW / cost(CHUNK);
         (0..full).for_each(|_| connection.take(vec![0; CHUNK]).unwrap());

@@ -1,15 +1,15 @@
-//! How much an end may send on a relayed connection.
+//! Flow control of a relayed connection.
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{CHUNK, FRAME_COST, WINDOW, cost};
 
-/// What one end may send before the other has taken more. One task spends it.
+/// The credit of one end: what it may send before the other end has taken more. Only one task spends it.
 pub(super) struct Credit {
-    /// The cost of what may be sent.
+    /// The remaining credit, as a cost.
     left: Mutex<usize>,
-    /// Notified when something comes back.
+    /// Notified when credit is returned.
     more: Notify,
 }
 
@@ -18,7 +18,7 @@ impl Credit {
         Credit { left: Mutex::new(WINDOW), more: Notify::new() }
     }
 
-    /// Waits until something may be sent, and returns how many bytes one frame may have.
+    /// Waits until there is credit, and returns the number of bytes that the next frame may have.
     pub(super) async fn wait(&self) -> usize {
         loop {
             let left = *self.left.lock();
@@ -29,12 +29,12 @@ impl Credit {
         }
     }
 
-    /// Counts a frame with this number of bytes, which [`Credit::wait`] has allowed.
+    /// Spends the credit for a frame with this number of bytes. [`Credit::wait`] must have permitted it.
     pub(super) fn spend(&self, bytes: usize) {
         *self.left.lock() -= cost(bytes);
     }
 
-    /// Takes back what the other end has taken. Returns false if it was not sent so much.
+    /// Returns credit for data that the other end has taken. Returns false if this is more than was sent.
     #[must_use]
     pub(super) fn give_back(&self, cost: usize) -> bool {
         let mut left = self.left.lock();

@@ -17,9 +17,9 @@ use super::QUEUE;
 use super::connection::ConnectionTable;
 use super::wire::{RelayFrame, RelayMessage};
 
-/// How long a connection waits for an exit. Both ends of a copy begin at about the same time.
+/// How long a connection waits for an exit. Both ends of a copy begin at almost the same time.
 const EXIT_WAIT: Duration = Duration::from_secs(30);
-/// The pause after a connection could not be accepted.
+/// The pause after a failure to accept a connection.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// An agent's end of a relay. It relays nothing before its copy has opened an entry or an exit.
@@ -33,14 +33,14 @@ pub struct RelayEnd {
     exit: watch::Sender<Option<SocketAddr>>,
 }
 
-/// What an end needs of its session.
+/// The state of a relay's end within a session.
 #[derive(Clone)]
 struct RelaySession {
     out: Sender<RelayFrame>,
     runtime: Handle,
 }
 
-/// A port on loopback from which connections are relayed. Dropping it closes the port; connections stay.
+/// A port on loopback that accepts connections to relay. Dropping it closes the port; existing connections continue.
 pub struct RelayEntry {
     pub address: SocketAddr,
     task: AbortHandle,
@@ -52,7 +52,7 @@ impl Drop for RelayEntry {
     }
 }
 
-/// The address to which connections are relayed, until this is dropped. Connections stay.
+/// The address to which connections are relayed, until this is dropped. Existing connections continue.
 pub struct RelayExit(Arc<RelayEnd>);
 
 impl Drop for RelayExit {
@@ -62,7 +62,7 @@ impl Drop for RelayExit {
 }
 
 impl RelayEnd {
-    /// Begins a session, in whose event loop this is called. Returns the frames to be sent.
+    /// Begins a session. Must be called within the session's event loop. Returns the frames to send.
     pub(crate) fn attach(&self) -> Receiver<RelayFrame> {
         let (out, frames) = channel(QUEUE);
         *self.session.lock() = Some(RelaySession { out, runtime: Handle::current() });
@@ -78,7 +78,7 @@ impl RelayEnd {
     /// Opens an entry.
     ///
     /// # Errors
-    /// Returns an error if there is no port on loopback, or no session.
+    /// Returns an error if no loopback port can be opened, or if there is no session.
     pub fn enter(self: &Arc<Self>) -> Result<RelayEntry, String> {
         let failed = |error: std::io::Error| format!("cannot open a port on loopback for the relay: {error}");
         let listener = StdTcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
@@ -91,19 +91,19 @@ impl RelayEnd {
         Ok(RelayEntry { address, task: task.abort_handle() })
     }
 
-    /// Makes `at` the exit.
+    /// Makes `at` the destination of relayed connections.
     pub fn exit_at(self: &Arc<Self>, at: SocketAddr) -> RelayExit {
         self.exit.send_replace(Some(at));
         RelayExit(Arc::clone(self))
     }
 
-    /// Takes a frame of the controller. Never waits.
+    /// Handles a frame from the controller. Never waits.
     pub(crate) fn take(self: &Arc<Self>, frame: RelayFrame) -> Result<(), &'static str> {
         let number = frame.connection;
         match (frame.message, self.connections.get(number)) {
             (RelayMessage::Open, None) => self.opened_there(number),
-            (RelayMessage::Open, Some(_)) => Err("a connection is opened twice"),
-            // It has ended here, and more was on its way.
+            (RelayMessage::Open, Some(_)) => Err("a relayed connection is opened twice"),
+            // The connection has ended here, and frames for it were still on their way.
             (_, None) => Ok(()),
             (RelayMessage::Data(bytes), Some(connection)) => connection.take(bytes),
             (RelayMessage::Taken(cost), Some(connection)) => connection.give_back(cost),
@@ -114,11 +114,11 @@ impl RelayEnd {
         }
     }
 
-    /// A connection has come to the other end's entry.
+    /// Handles a new connection at the other end's entry.
     fn opened_there(self: &Arc<Self>, number: u32) -> Result<(), &'static str> {
         let Some(RelaySession { out, runtime }) = self.session.lock().clone() else { return Ok(()) };
         let Some((connection, incoming)) = self.connections.add(number) else {
-            // Connections that have ended for the other end may still be at work here.
+            // Some connections that have ended at the other end may still be active here.
             let end = RelayFrame { connection: number, message: RelayMessage::End };
             return out.try_send(end).map_err(|_| "too many connections are relayed");
         };
@@ -133,7 +133,8 @@ impl RelayEnd {
         Ok(())
     }
 
-    /// Connects to the exit, which may have to be waited for. Returns `None` if there is none, or nothing listens there.
+    /// Connects to the exit, and waits for the exit if necessary. Returns `None` if there is no exit, or if nothing
+    /// listens there.
     async fn connect(&self) -> Option<TcpStream> {
         let mut exit = self.exit.subscribe();
         let connecting = async {
@@ -149,13 +150,13 @@ impl RelayEnd {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => self.opened_here(stream, session),
-                // There are no descriptors, for example.
+                // For example, the process has run out of descriptors.
                 Err(_) => sleep(AGAIN).await,
             }
         }
     }
 
-    /// Relays a connection to the entry. One too many is closed.
+    /// Relays a connection to the entry. Closes it if there are too many.
     fn opened_here(self: &Arc<Self>, stream: TcpStream, session: &RelaySession) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let Some((connection, incoming)) = self.connections.add(number) else { return };

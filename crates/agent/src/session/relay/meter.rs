@@ -1,4 +1,4 @@
-//! What the thread of a session does to relay.
+//! The cost of relaying for the thread of a session.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -6,21 +6,22 @@ use std::time::Instant;
 use landspeed_record::units::Nanos;
 use landspeed_transport::used_by_thread;
 
-/// What the thread of a session has spent since the first frame that it relayed.
+/// Measures the cost of relaying for a session's thread, from its first relayed frame on.
 #[derive(Debug, Default)]
 pub(crate) struct RelayMeter {
     processor: AtomicU64,
     handing: AtomicU64,
-    /// The thread's processor time when it was read last; zero before.
+    /// The thread's processor time at the last reading; zero before the first one.
     read: AtomicU64,
 }
 
 impl RelayMeter {
-    /// The session has taken a frame that it was handed at `begun`. The thread of the session calls this.
+    /// Records that the session's thread has written a frame that it began to write at `begun`. The thread itself must
+    /// call this.
     pub(crate) fn handed(&self, begun: Instant) {
         let used = used_by_thread().0;
         let before = self.read.swap(used, Ordering::Relaxed);
-        // What came before the first frame was another's work, such as the login.
+        // The thread's work before the first frame, such as the login, does not count.
         let more = if before == 0 { 0 } else { used.saturating_sub(before) };
         self.processor.fetch_add(more, Ordering::Relaxed);
         self.handing.fetch_add(Nanos::from(begun.elapsed()).0, Ordering::Relaxed);
@@ -33,12 +34,12 @@ impl RelayMeter {
     }
 }
 
-/// What the thread of one session has spent on a relay.
+/// The cost of relaying for one session's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RelaySpent {
-    /// Its processor time.
+    /// Processor time of the thread.
     pub processor: Nanos,
-    /// Time until the session had taken what it was handed.
+    /// Time of the thread's writes, which wait while the agent reads no faster.
     pub handing: Nanos,
 }
 
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_spends_what_it_uses_after_its_first_frame() {
+    fn a_meter_counts_from_the_first_frame() {
         let meter = RelayMeter::default();
         spin();
         meter.handed(Instant::now());

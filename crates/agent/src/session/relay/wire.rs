@@ -1,10 +1,10 @@
-//! What is relayed, as frames of a session: a length with a mark, a kind, the number of a connection, and bytes.
+//! Relayed messages as frames of a session: a marked length, a kind, the number of a connection, and bytes.
 
 use landspeed_record::units::Bytes;
 
 use super::CHUNK;
 
-/// The bit of a length that marks what is relayed. The length of a message in JSON is far smaller.
+/// The bit of a length that marks a relayed frame. The length of a JSON message is far smaller.
 const MARK: u32 = 1 << 31;
 /// The number of bytes before the content: kind and number.
 const HEAD: usize = 5;
@@ -16,7 +16,7 @@ const DATA: u8 = 1;
 const TAKEN: u8 = 2;
 const END: u8 = 3;
 
-/// What is said about one connection.
+/// A message about one relayed connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RelayFrame {
     /// The number of the connection, which the end with the entry chooses.
@@ -26,13 +26,13 @@ pub(crate) struct RelayFrame {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RelayMessage {
-    /// A connection has come to the entry.
+    /// A connection was opened at the entry.
     Open,
     /// Bytes of the connection, at least one.
     Data(Vec<u8>),
-    /// Data of this cost were taken.
+    /// Data of this cost was taken.
     Taken(u32),
-    /// The sender of this message sends no more data.
+    /// The sender ends its direction of the connection.
     End,
 }
 
@@ -48,13 +48,13 @@ impl RelayFrame {
             }
             RelayMessage::End => (END, &[]),
         };
-        // Data have the length of a chunk at most.
+        // Data is at most one chunk long.
         let length = MARK | (HEAD + content.len()) as u32;
         let (length, number) = (length.to_be_bytes(), self.connection.to_be_bytes());
         [&length[..], &[kind][..], &number[..], content].concat()
     }
 
-    /// Parses a frame after its length. Returns `None` if it is none.
+    /// Parses the part of a frame after its length. Returns `None` if it is malformed.
     pub(crate) fn parse(frame: &[u8]) -> Option<RelayFrame> {
         let (kind, rest) = frame.split_first()?;
         let (number, content) = rest.split_first_chunk::<4>()?;
@@ -69,7 +69,7 @@ impl RelayFrame {
     }
 }
 
-/// Returns the length of a frame whose first four bytes are these, if something is relayed in it.
+/// Returns the length of a relayed frame from the frame's first four bytes; `None` if the frame is not relayed.
 pub(crate) fn relayed_length(head: [u8; 4]) -> Option<u32> {
     let length = u32::from_be_bytes(head);
     (length & MARK != 0).then_some(length & !MARK)
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_what_is_heard() {
+    fn a_relayed_frame_is_read_back_as_it_was_written() {
         for message in [
             RelayMessage::Open,
             RelayMessage::Data(b"{\"beat\"}".to_vec()),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn a_malformed_relay_frame_is_refused() {
         let bad: [&[u8]; 7] = [
             b"",
             b"\x01\0\0\0",

@@ -28,7 +28,7 @@ fn own_options_come_first_so_that_they_win() {
 }
 
 #[test]
-fn ssh_may_ask_only_where_somebody_can_answer() {
+fn ssh_may_ask_only_if_a_user_can_answer() {
     let asking = arguments(&host("far").with_questions(true));
     assert!(!asking.iter().any(|a| a.contains("BatchMode")), "{asking:?}");
 }

@@ -73,7 +73,7 @@ fn a_line_survives_text_and_pasting() {
 }
 
 #[test]
-fn texts_that_are_no_invite_are_told_what_is_missing() {
+fn an_invalid_invite_is_refused_with_the_missing_part() {
     let pin = CertificatePin::of(b"certificate");
     for (text, what) in [
         ("example.org".to_owned(), "not an agent's line"),

@@ -58,7 +58,7 @@ pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     let same = study.scene.is_some()
         || near(path.rate_bps.0, theirs.rate_bps.0)
             && near(path.rtt_ns.as_secs_f64(), theirs.rtt_ns.as_secs_f64());
-    (!same).then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}", path.told()))
+    (!same).then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}", path.description()))
 }
 
 /// Returns every value that the paper's two tables print for our protocols, with ours; empty if the study is not

@@ -139,8 +139,8 @@ fn once(path: &str, args: &CompareArgs) -> Result<LocalRunTimes, String> {
         let words = words.lines().last().unwrap_or("it said nothing");
         return Err(format!("the program failed ({status}): {}", EscapedText::from(words)));
     }
-    let report: ExecReport =
-        landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
+    let report: ExecReport = landspeed_record::decode(last.as_bytes())
+        .map_err(|error| format!("exec reported no counts: {error}"))?;
     match report.why_not() {
         Some(why) => Err(why),
         None => Ok(LocalRunTimes { took: report.took_ns, cpu: report.cpu_ns }),

@@ -184,7 +184,7 @@ fn default_protocols(engine: StudyEngine) -> Vec<&'static str> {
 /// this kernel loads no congestion control. Other users get an error later, when the lab is created.
 pub(super) fn fall_back(args: &CompareArgs) -> Option<String> {
     let given = &args.protocols;
-    // Where Linux has its own control of the same name, that serves.
+    // If Linux has its own control of the same name, it replaces landspeed's.
     let lacking = |name: &String| {
         CONTROLS.iter().any(|row| row.name == name && !row.is_kernels() && linuxs_own(row).is_none())
     };

@@ -1,4 +1,5 @@
-//! `landspeed copy --against`: copies by turns with other programs, into folders that are removed, and compares them.
+//! `landspeed copy --against`: compares with other programs by copying in turn, into folders that are removed
+//! afterwards.
 
 mod host;
 mod report;
@@ -31,25 +32,26 @@ use report::{AgainstProgram, TreeCounts, lines};
 use rivals::{CopiedPlaces, rivals};
 use turns::TurnTaker;
 
-/// The turns of each program, unless the user asks for others.
+/// The default number of turns of each program.
 const TURNS: u32 = 5;
-/// The longest time of a copy by landspeed.
+/// The longest duration of a copy by landspeed.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// The exit status of a copy that left entries out, which are named beside the figures.
+/// The exit status of a copy that left out entries, which are then named beside the figures.
 const INCOMPLETE: Option<i32> = Some(Exit::Incomplete as i32);
-/// The room that an entry may take beside its bytes: a block.
+/// Space that an entry may take in addition to its bytes: one block.
 const ENTRY: u64 = 4096;
-/// The room for what is not known: a twentieth.
+/// Reserve for unknown needs: a twentieth.
 const SPARE: u64 = 20;
 
 /// The comparison with other programs.
 #[derive(Debug, Args)]
 pub(crate) struct AgainstArgs {
-    /// Compare with these programs: copy by turns into folders beneath the target that are removed
+    /// Compare with these programs: copy in turn into folders beneath the target, which are removed afterwards
     ///
-    /// rsync and scp are known by name. A command has {src} and {dst} for the folders with their hosts, or {src-path} and {dst-path}
-    /// without; {ssh} is ssh with the options of --ssh-option, and {ssh-options} these alone. No shell reads it, unless it is
-    /// "sh -c '...'". May be given several times. One end is this machine, and the other one of those that ssh reaches without asking.
+    /// rsync and scp are known by name. In a command, {src} and {dst} are the folders with their hosts, {src-path} and
+    /// {dst-path} the folders without them, {ssh} is ssh with the options of --ssh-option, and {ssh-options} these
+    /// options alone. No shell reads the command, unless it is "sh -c '...'". May be given several times. One end is
+    /// this machine, and the other a host that ssh reaches without a question.
     #[arg(
         long, value_name = "rsync,scp,CMD", help_heading = "Comparison",
         conflicts_with_all = [
@@ -64,9 +66,9 @@ pub(crate) struct AgainstArgs {
         help_heading = "Comparison"
     )]
     turns: Option<u32>,
-    /// Copy a sample of the folder's files, of this size at most, and not all
+    /// Copy a sample of the folder's files instead of all, of this size at most
     ///
-    /// The files are drawn at random, and copied into a folder beside the source, which is removed.
+    /// The files are drawn at random and copied into a folder beside the source, which is removed afterwards.
     #[arg(long, value_name = "SIZE", requires = "against", help_heading = "Comparison")]
     sample: Option<Bytes>,
 }
@@ -77,14 +79,14 @@ impl AgainstArgs {
     }
 }
 
-/// landspeed itself, as a program that copies.
+/// landspeed itself, as one of the compared programs.
 pub(super) struct OwnProgram<'a> {
     path: String,
     args: &'a CopyArgs,
     stop: &'a StopRequest,
 }
 
-/// What `landspeed copy --dry-run --json` prints, as far as it is read here.
+/// The parts of the document of `landspeed copy --dry-run --json` that are used here.
 #[derive(Deserialize)]
 struct DryRunDocument {
     made: u64,
@@ -143,7 +145,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
     })
 }
 
-/// Returns the hosts of source and target, with the paths there.
+/// Returns the hosts of source and target, with their paths.
 fn ends(args: &CopyArgs) -> Result<[(AgainstHost, String); 2]> {
     let places = places(args).map_err(usage)?;
     let [source] = places.paths.sources.as_slice() else {
@@ -162,7 +164,7 @@ fn ends(args: &CopyArgs) -> Result<[(AgainstHost, String); 2]> {
     Ok([end(&places.from, source)?, end(&places.to, &places.paths.target)?])
 }
 
-/// Checks that a folder has room for this content.
+/// Checks that a folder has space for this content.
 fn check_room(host: &AgainstHost, folder: &str, content: TreeCounts) -> Result<()> {
     let bytes = content.file_bytes.0.saturating_add(content.entries.saturating_mul(ENTRY));
     let (needed, room) = (Bytes(bytes.saturating_add(bytes / SPARE)), host.room(folder)?);
@@ -180,7 +182,7 @@ impl<'a> OwnProgram<'a> {
         Ok(OwnProgram { path: path.display().to_string(), args, stop })
     }
 
-    /// Runs a program. Its processes end with it when Ctrl-C stops the comparison.
+    /// Runs a program. If Ctrl-C stops the comparison, its processes end too.
     fn run(&self, words: &[String], limit: Duration, also: Option<i32>) -> Result<TimedCommand> {
         let (program, rest) = words.split_first().context("a command has no words")?;
         let mut command = Command::new(program);
@@ -205,7 +207,7 @@ impl<'a> OwnProgram<'a> {
         self.words(&rest)
     }
 
-    /// Returns the words of `landspeed copy`, by which hosts are reached as the user asked for.
+    /// Returns the words of `landspeed copy` that reach the hosts as the user requested.
     fn words(&self, rest: &[&str]) -> Vec<String> {
         let ReachArgs { remote_path, keep_agent, ssh_option, patience, token_file: _ } = &self.args.reach;
         let remote = remote_path.iter().flat_map(|path| ["--remote-path".to_owned(), path.clone()]);
@@ -218,7 +220,7 @@ impl<'a> OwnProgram<'a> {
         reached.chain(rest.iter().map(|word| (*word).to_owned())).collect()
     }
 
-    /// Returns what a tree holds, whose copy to a place where nothing is would make all of it.
+    /// Counts the entries and bytes of a tree, by a dry run of its copy to a place where nothing exists.
     fn counts(&self, tree: &str, nothing: &str) -> Result<TreeCounts> {
         let words = self.words(&["--dry-run", &format!("{tree}/"), nothing]);
         let done = self.run(&words, LONGEST, INCOMPLETE).with_context(|| format!("count {tree}"))?;
@@ -226,7 +228,7 @@ impl<'a> OwnProgram<'a> {
         Ok(TreeCounts { entries: seen.made, file_bytes: seen.file_bytes })
     }
 
-    /// Copies some of the files of a folder into a new folder beside it, `copy` in what is returned.
+    /// Copies some of the files of a folder into a new folder beside it, as `copy` in the result.
     fn sample<'h>(&self, host: &'h AgainstHost, folder: &str, size: Bytes) -> Result<ThrowAway<'h>> {
         let above = host.resolved(&format!("{folder}/.."))?;
         let (files, bytes) = turns::sampled(host.files(folder)?, size);
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rivals_cannot_do_is_refused() {
+    fn comparisons_that_other_programs_cannot_make_are_refused() {
         for more in [
             "--delete",
             "--checksum",
@@ -327,7 +329,7 @@ mod tests {
         let expected = "landspeed copy --json --patience=30s --remote-path /opt/landspeed --ssh-option Port=2222 \
                         --ssh-option ControlPath=none --no-record --choose never --flows 2 --no-sync --transport tcp --set nodelay=off --ports=5000-5003 /a/ b:/c/x";
         assert_eq!(own.copy(&with).join(" "), expected);
-        // All of it is understood.
+        // landspeed accepts all of these words.
         let words = own.copy(&with);
         let words: Vec<&str> = words.iter().skip(2).map(String::as_str).collect();
         assert_eq!(parsed(&words).unwrap().flows, Some(2));

@@ -1,4 +1,4 @@
-//! Which settings a copy may compare while it runs, and what earlier copies over the same path have kept.
+//! The settings that a copy may compare while it runs, and those that earlier copies over the same path kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,22 +10,22 @@ use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, PathFacts, RecordKind,
 
 use crate::data;
 
-/// The number of flows of a copy whose user named none.
+/// The default number of flows of a copy.
 pub(super) const USUAL_FLOWS: u32 = 4;
 /// The setting of a flow that a copy may change while it runs.
 const CONTROL: &str = "socket-congestion";
 
-/// Whether a copy compares settings while it runs.
+/// The option that permits a copy to compare settings.
 #[derive(Debug, Args)]
 pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
-    /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past
-    /// the target's page cache, for at most 30 % of its time; against losses also with UDT in the place of TCP, where
-    /// the host that accepts the flows can be reached by UDP. A shorter one uses what the last one over the same path
-    /// has kept. What --flows and --set socket-congestion name stays, and with --transport, --set or --ports, TCP.
-    /// One of five minutes and more also tests a processor that is named to hold it: its work takes 10 % longer, by
-    /// turns, for at most 1 % of the copy's time.
+    /// A copy of one minute or longer has turns with other numbers of flows, other congestion controls, and writes past
+    /// the target's page cache, for at most 30 % of its time. Against losses, it also tries UDT instead of TCP, if the
+    /// host that accepts the flows can be reached by UDP. A shorter copy uses what the last copy over the same path
+    /// kept. The values of --flows and --set socket-congestion stay, and with --transport, --set or --ports, TCP stays.
+    /// A copy of five minutes or longer also tests a processor that it names as its limit: the processor's work takes
+    /// 10 % longer, in alternate turns, for at most 1 % of the copy's time.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -35,15 +35,15 @@ pub(crate) struct ChooseArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choose {
-    /// Where the copy is long enough
+    /// If the copy is long enough
     Auto,
-    /// Never, use nothing that an earlier copy has kept, and test nothing
+    /// Never, use nothing that an earlier copy kept, and test nothing
     Never,
 }
 
 impl ChooseArgs {
-    /// Returns what a copy with this plan may choose; `None` for nothing. `others` are the transports that it may try
-    /// in the place of its own. `records` is the folder of records.
+    /// Returns the settings that a copy with this plan may choose; `None` for none. `others` are the transports that
+    /// may replace its own. `records` is the folder of records.
     pub(super) fn choosing(
         &self,
         plan: &CopyPlan,
@@ -60,12 +60,12 @@ impl ChooseArgs {
     }
 }
 
-/// Returns the ends of a pair's path. The host of `from` is the source.
+/// Returns the ends of a pair's path. The source is the host at `from`.
 pub(super) fn path(pair: &Pair<'_>, from: Side) -> CopyPath {
     path_of(pair.path, from)
 }
 
-/// Returns the ends of a path. The host of `from` is the source.
+/// Returns the ends of a path. The source is the host at `from`.
 pub(super) fn path_of(facts: &PathFacts, from: Side) -> CopyPath {
     let a = [facts.link_a.clone(), facts.address_a.clone()];
     let b = [facts.link_b.clone(), facts.address_b.clone()];
@@ -73,8 +73,8 @@ pub(super) fn path_of(facts: &PathFacts, from: Side) -> CopyPath {
     CopyPath { source, target, rtt_ns: facts.rtt_ns }
 }
 
-/// Returns what the newest copy has kept that has judged a setting of the path of this plan, or has used what another
-/// one has kept. Those that were too short, or were not to choose, say nothing.
+/// Returns what the newest copy over the path of this plan kept, among copies that judged a setting or used one that an
+/// earlier copy kept. Copies that were too short or had nothing to choose are ignored.
 fn remembered(folder: &Path, plan: &CopyPlan) -> Option<CopyArm> {
     let records = data::newest_of(folder, RecordKind::COPY);
     let ends = records.iter().filter_map(|path| outline(path).ok());
@@ -84,11 +84,11 @@ fn remembered(folder: &Path, plan: &CopyPlan) -> Option<CopyArm> {
     });
     let kept = of_path.find(|choice| choice.is_judged || choice.is_remembered)?.kept;
     let kept = kept.filter(|arm| (1..=64).contains(&arm.flows))?;
-    // How a disk is written best belongs to that disk, and not to the path: another folder may be on another one.
+    // The best way to write belongs to a disk and not to the path: another folder may be on another disk.
     Some(CopyArm { direct: false, ..kept })
 }
 
-/// Returns true if two copies had the same path, began with the same flows, and could change the same of them.
+/// Returns true if two copies had the same path, began with the same flows, and could change the same settings of them.
 fn is_one_path(one: &CopyPlan, other: &CopyPlan) -> bool {
     let ends = |plan: &CopyPlan| {
         let CopyPath { source, target, .. } = plan.path.clone();
@@ -104,8 +104,8 @@ fn is_one_path(one: &CopyPlan, other: &CopyPlan) -> bool {
     ends(one) == ends(other) && is_alike && are_near(one.path.rtt_ns, other.path.rtt_ns)
 }
 
-/// Returns true if two round trips may be those of one path: the same addresses, such as those of a tunnel, may be ends
-/// of another one.
+/// Returns true if two round trips may belong to one path. The same addresses, such as those of a tunnel, may be ends
+/// of different paths.
 pub(super) fn are_near(one: Nanos, other: Nanos) -> bool {
     one.max(other) <= one.min(other).times(2) + Nanos::millis(10)
 }
@@ -175,11 +175,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (all, of) = (folder.path(), || plan("b", "10.0.0.2"));
         keep(all, "2026-11-29T00:00:01Z", of(), Some(8));
-        // It was short, or had --choose never, or ended before it could judge.
+        // This copy was short, or had --choose never, or ended before it could judge.
         keep_choice(all, "2026-11-29T00:00:02Z", of(), CopyChoice::default());
         let kept = remembered(all, &of());
         assert_eq!(kept.as_ref().map(|arm| arm.flows), Some(8));
-        // A copy that uses it hands it on.
+        // A copy that uses the setting passes it on.
         let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
         keep_choice(all, "2026-11-29T00:00:03Z", of(), used);
         std::fs::remove_file(data::fresh(all, RecordKind::COPY, "2026-11-29T00:00:01Z")).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_named_is_not_changed() {
+    fn options_that_the_user_chose_are_not_changed() {
         let auto = ChooseArgs { choose: Choose::Auto };
         let none = BTreeMap::new;
         let choosing = |plan: &CopyPlan| {
@@ -196,7 +196,7 @@ mod tests {
         };
         let bbr = [(CONTROL.to_owned(), "bbr".to_owned())];
         assert_eq!(choosing(&plan("b", "")), Some((true, true)));
-        // Also if it is the number that is usual.
+        // This applies even if the user names the default number.
         let named = || CopyPlan { flows_named: true, ..plan("b", "") };
         assert_eq!(choosing(&named()), Some((false, true)));
         assert_eq!(choosing(&CopyPlan { flow: bbr.clone().into(), ..plan("b", "") }), Some((true, false)));

@@ -1,4 +1,4 @@
-//! `landspeed copy --clean`: removes what interrupted copies have left.
+//! `landspeed copy --clean`: removes the files that interrupted copies have left.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,8 @@ pub(crate) struct CopyCleaning {
     format: u32,
     /// The host.
     host: String,
-    /// The folder into which files were copied. In a name that is no text, other characters stand for the bytes that are none.
+    /// The folder into which files were copied. Bytes of a name that are not valid text are replaced by other
+    /// characters.
     folder: String,
     /// True if the files were removed; false if they were only listed.
     is_removed: bool,

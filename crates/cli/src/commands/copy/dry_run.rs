@@ -1,4 +1,4 @@
-//! `landspeed copy --dry-run`: what a copy would do.
+//! `landspeed copy --dry-run`: predicts a copy.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -38,26 +38,26 @@ pub(crate) struct DryRunReport {
     failed: u64,
     /// The first of the entries that could not be copied.
     failures: Vec<CopyFailure>,
-    /// Why `--delete` would delete nothing; empty if it would delete what only the target has.
+    /// Why `--delete` would delete nothing; empty if it would delete the entries that only the target has.
     not_deleted: String,
     /// The entries that the copy would change: all of them with `--full`, otherwise the first 400.
     entries: Vec<DryRunEntry>,
 }
 
-/// What a copy would change, counted.
+/// Counts of the changes that a copy would make.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct DryRunCounts {
     /// Files whose content the copy would send.
     files: u64,
     /// Bytes of their content. The copy sends fewer if an interrupted one has left some.
     file_bytes: Bytes,
-    /// Entries that the copy would make because the target lacks them.
+    /// Entries that the copy would create because the target lacks them.
     made: u64,
     /// Entries that the copy would replace.
     replaced: u64,
-    /// Entries that the copy would leave in place, and of which it would set mode, time, owner or attributes.
+    /// Entries that the copy would leave in place while it sets their mode, time, owner or attributes.
     set: u64,
-    /// Entries that only the target has, and that `--delete` would delete.
+    /// Entries that only the target has and that `--delete` would delete.
     deleted: u64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct DryRunCounts {
 pub(crate) struct DryRunEntry {
     /// Its name at the target, relative to the target's folder.
     name_hex: PathBytes,
-    /// What the source has, or of an entry that would be deleted what the target has.
+    /// The kind of the source's entry; of the target's, for an entry that would be deleted.
     kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     size_bytes: Bytes,
@@ -74,13 +74,13 @@ pub(crate) struct DryRunEntry {
     action: DryRunAction,
 }
 
-/// What a copy would do with an entry.
+/// The action of a copy on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DryRunAction {
-    /// Make it.
+    /// Create it.
     Make,
-    /// Put it in the place of what is there.
+    /// Replace the existing entry by it.
     Replace,
     /// Leave it in place, and set its mode, time, owner or attributes.
     Set,
@@ -89,7 +89,7 @@ pub(crate) enum DryRunAction {
 }
 
 impl DryRunAction {
-    /// Returns what a copy does with an entry, which compares files of the same length `by_content` or by time.
+    /// Returns the action of a copy that compares files of the same length `by_content` or by time.
     fn of(entry: &CopyDiffering, by_content: bool) -> Self {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
@@ -99,9 +99,9 @@ impl DryRunAction {
                 let is_sent = entry.differs.iter().any(|one| one.sends_content(by_content));
                 if is_sent { DryRunAction::Replace } else { DryRunAction::Set }
             }
-            // It is made anew whatever differs.
+            // These entries are always created anew.
             CopyEntryKind::Fifo | CopyEntryKind::Device => DryRunAction::Replace,
-            // Of a link that is there, only the time is set.
+            // Only the time of an existing link is set.
             CopyEntryKind::Link if entry.differs.iter().any(|one| *one != CopyDifference::Time) => {
                 DryRunAction::Replace
             }
@@ -137,7 +137,7 @@ impl DryRunCounts {
     }
 }
 
-/// The entries that a copy would change, as far as they were listed.
+/// The entries that a copy would change, up to the limit of the list.
 #[derive(Debug, Default)]
 struct DryRunListing {
     counts: DryRunCounts,
@@ -145,7 +145,7 @@ struct DryRunListing {
 }
 
 impl DryRunListing {
-    /// Counts entries, and keeps them up to `most` in all.
+    /// Counts entries, and keeps them until the list has `most`.
     fn take(&mut self, entries: Vec<CopyDiffering>, most: usize, by_content: bool) {
         for entry in entries {
             let action = DryRunAction::of(&entry, by_content);
@@ -178,7 +178,7 @@ impl DryRunListing {
     }
 }
 
-/// Compares, prints what a copy would do, and returns the exit status.
+/// Compares, prints the predicted changes, and returns the exit status.
 pub(super) fn run(
     args: &CopyArgs,
     route: CopyRoute,
@@ -219,7 +219,7 @@ fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
     lines.into_iter().chain(named).chain(more).collect()
 }
 
-/// Returns the status that the copy would end with.
+/// Returns the exit status that the copy would have.
 fn exit(report: &DryRunReport) -> ExitCode {
     let DryRunCounts { made, replaced, set, .. } = report.counts;
     let any = made + replaced + set + report.unchanged > 0;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_is_what_a_copy_does() {
+    fn an_action_follows_from_the_differences() {
         for (kind, differs, expected) in [
             (CopyEntryKind::File, &[Missing][..], DryRunAction::Make),
             (CopyEntryKind::Folder, &[Missing], DryRunAction::Make),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_deleted_is_counted_and_named() {
+    fn entries_to_delete_are_counted_and_named() {
         for (most, answer, status) in [
             (None, "would delete 2 entries that only the target has", Exit::Done),
             (

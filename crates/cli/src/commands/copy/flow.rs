@@ -1,4 +1,4 @@
-//! The flows of a copy: their transport, which encrypts, and the settings of each.
+//! The flows of a copy: their transport, which encrypts, and their settings.
 
 use std::collections::BTreeMap;
 
@@ -17,34 +17,34 @@ use crate::groups::choices;
 use crate::hosts::parse;
 use crate::output::usage;
 
-/// The settings that a copy's flows have unless the user asks for others, where the transport has them. The end of a message is
-/// not held back until what was sent before is acknowledged, because the other end may have nothing else to do.
+/// The default settings of a copy's flows, if the transport has them. The end of a message is sent without waiting for
+/// the acknowledgement of earlier data, because the other end may have nothing else to do.
 const USUAL: [(&str, &str); 2] = [("tls-cipher", "auto"), ("nodelay", "on")];
 
-/// The transports whose flows a copy over TCP may try against losses.
+/// The transports that a copy over TCP may try against losses.
 const OTHERS: [&str; 1] = ["udt"];
 
-/// The flows of a copy.
+/// The options of a copy's flows.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CopyFlowArgs {
     /// Carry the data by this transport, always encrypted
     ///
-    /// quic encrypts by itself; the others carry TLS 1.3. Where neither host reaches the other, only tcp and mptcp are relayed.
-    /// Without this option it is tcp, and a long copy that losses hold may find that udt is faster (--choose).
+    /// quic encrypts by itself; the others carry TLS 1.3. If neither host reaches the other, only tcp and mptcp are
+    /// relayed. The default is tcp, and a long copy that losses limit may find that udt is faster (--choose).
     #[arg(
         long, value_name = "NAME", value_parser = streams(), conflicts_with = "clean", help_heading = "Flow"
     )]
     transport: Option<String>,
     /// Set each flow at both ends, such as socket-congestion=bbr
     ///
-    /// `landspeed knobs` lists the settings. The result names those that a socket did not take as they were asked for; another
-    /// congestion control than the one asked for ends the copy.
+    /// `landspeed knobs` lists the settings. The result names those that a socket did not accept as requested. A
+    /// different congestion control than requested ends the copy.
     #[arg(long, value_name = "NAME=VALUE,...", conflicts_with = "clean", help_heading = "Flow")]
     set: Vec<String>,
-    /// Take data ports from this range at the host that accepts the flows, as its firewall lets them in
+    /// Take data ports from this range at the host that accepts the flows, which its firewall must leave open
     ///
-    /// The first port that is free carries the proof of the path, by TCP; a port after it, by TCP or UDP, the flows of --transport: so
-    /// a range of 4 serves every transport.
+    /// The first free port carries the proof of the path, by TCP. A port after it carries the flows of --transport, by
+    /// TCP or UDP. A range of 4 ports serves every transport.
     #[arg(
         long, value_name = "FIRST-LAST", value_parser = range, conflicts_with = "clean", help_heading = "Path"
     )]
@@ -59,18 +59,18 @@ fn range(text: &str) -> Result<[u16; 2], String> {
     ends.ok_or_else(|| "expected FIRST-LAST, as in 5000-5010".to_owned())
 }
 
-/// Returns the parser of the names of the transports whose streams can be carried encrypted.
+/// Returns the parser of the names of the transports whose streams can be encrypted.
 fn streams() -> PossibleValuesParser {
     let carried = |name: &'static str| Some((name, encrypted(name)?.about().line));
     choices(TRANSPORTS.iter().filter_map(|transport| carried(transport.name())))
 }
 
-/// The transport and the settings that were chosen for the flows.
+/// The chosen transport and settings of the flows.
 pub(super) struct CopyFlow {
     transport: &'static dyn Transport,
-    /// The settings that differ from the defaults of the transport, and its name.
+    /// The settings that differ from the transport's defaults, and the name of the transport.
     pub(super) settings: Settings,
-    /// The ports that they may take; `None` for any.
+    /// The range of ports for the flows; `None` for any port.
     pub(super) ports: Option<PortRange>,
     /// True if the user chose any of them.
     is_chosen: bool,
@@ -94,7 +94,7 @@ impl CopyFlowArgs {
     /// Returns the transport and the settings of the flows.
     pub(super) fn chosen(&self) -> Result<CopyFlow> {
         let transport = encrypted(self.transport()).context("clap takes the names of the table")?;
-        // What all transports have beside these is about the calls of a measurement.
+        // The other settings that all transports have concern the calls of a measurement.
         let table = FactorTable::of(transport.factors());
         let mut settings = usual(transport, &table);
         settings.extend(parse(&self.set, &table)?);
@@ -117,7 +117,7 @@ impl CopyFlowArgs {
     }
 }
 
-/// Returns the settings that the flows of a transport have unless the user asks for others.
+/// Returns the default settings of a copy's flows over a transport.
 fn usual(transport: &dyn Transport, table: &FactorTable<'_>) -> Settings {
     let usual = USUAL.iter().filter(|(name, _)| table.find(name).is_ok());
     let usual = usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -125,8 +125,8 @@ fn usual(transport: &dyn Transport, table: &FactorTable<'_>) -> Settings {
 }
 
 impl CopyFlow {
-    /// Returns the transports that a copy may try in the place of its own, with the settings of their flows: none
-    /// where the user named anything of the flows, which may be of this transport alone.
+    /// Returns the transports that a copy may try instead of its own, with the settings of their flows. Returns none if
+    /// the user named anything about the flows, because that may apply to this transport only.
     pub(super) fn others(&self) -> BTreeMap<String, Settings> {
         let may_try = OTHERS.iter().filter(|_| !self.is_named);
         let with_settings = |name: &&str| {
@@ -137,12 +137,12 @@ impl CopyFlow {
         may_try.filter_map(with_settings).collect()
     }
 
-    /// Returns all settings of a flow, with the defaults of those that were not chosen.
+    /// Returns all settings of a flow, with the defaults of the settings that were not chosen.
     pub(super) fn all(&self) -> Result<Settings> {
         Ok(landspeed_engine::flow(self.transport, &self.settings)?)
     }
 
-    /// Returns an error if these flows cannot go between the hosts of a pair.
+    /// Returns an error if these flows cannot be opened between the hosts of a pair.
     pub(super) fn check(&self, pair: &Pair<'_>) -> Result<()> {
         let name = self.transport.name();
         if pair.is_relayed() && !is_tcp(name) {
@@ -160,7 +160,7 @@ impl CopyFlow {
         Ok(())
     }
 
-    /// Returns the line about the flows; `None` if the user chose nothing about them.
+    /// Returns the line about the flows; `None` if the user chose none of their options.
     pub(super) fn line(&self, flows: u32) -> Option<String> {
         let shown: Vec<String> =
             self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -168,22 +168,23 @@ impl CopyFlow {
     }
 }
 
-/// The flows over which a comparison was made, which are those of the copy.
+/// The flows of a comparison, which are like those of the copy.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ComparedFlow {
-    /// The transport of each flow, and its settings that are not the transport's defaults.
+    /// The transport of each flow, and its settings that differ from the transport's defaults.
     flow: Settings,
     /// The number of flows.
     flows: u32,
-    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    /// Settings of the flows that the kernels did not accept as requested: the host and the socket's value, one line
+    /// each.
     not_as_asked: Vec<String>,
-    /// The line about the flows, if the user chose anything about them.
+    /// The line about the flows, if the user chose any of their options.
     #[serde(skip)]
     conditions: Option<String>,
 }
 
 impl ComparedFlow {
-    /// Returns what was found over these flows, and what is printed about them.
+    /// Returns the result of a comparison over these flows, and the part of it that describes the flows.
     pub(super) fn of(flow: &CopyFlow, flows: u32, done: ComparisonDone) -> (CopyComparison, Self) {
         let (settings, conditions) = (flow.settings.clone(), flow.line(flows));
         let ComparisonDone { outcome, not_as_asked } = done;
@@ -195,7 +196,7 @@ impl ComparedFlow {
     }
 }
 
-/// Returns the lines about settings that a socket did not take as they were asked for.
+/// Returns the lines about settings that a socket did not accept as requested.
 pub(super) fn not_as_asked(lines: &[String]) -> impl Iterator<Item = String> + '_ {
     lines.iter().map(|line| format!("not as asked: {}", landspeed_report::safe(line)))
 }
@@ -271,7 +272,7 @@ mod tests {
         for text in ["5000", "5000-", "0-5000", "5001-5000", "5000-70000", "a-b", ""] {
             assert!(range(text).is_err(), "{text}");
         }
-        // As the help says.
+        // The help has this example.
         assert_eq!(range("5000-5003"), Ok([5000, 5003]));
         for name in ["tcp", "mptcp", "udt", "unix", "quic"] {
             let args = |ports| CopyFlowArgs {

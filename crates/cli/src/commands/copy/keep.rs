@@ -1,4 +1,4 @@
-//! What a copy keeps of entries beside their names and their content: `--keep` and `--devices`.
+//! The attributes of entries that a copy keeps: `--keep` and `--devices`.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use landspeed_report::{loss_words, safe};
 
 use super::names::name;
 
-/// What a copy keeps, on the command line.
+/// The options that select what a copy keeps.
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
-    /// Keep only these kinds of what an entry has beside its content, instead of all
+    /// Keep only these kinds of attributes, instead of all
     ///
     /// Without times, each copy sends all files again, unless --checksum compares them.
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     keep: Vec<KeptKind>,
-    /// Copy device files too, where the far end is root
+    /// Copy device files too, if the far end is root
     #[arg(long)]
     devices: bool,
 }
 
-/// A kind of what a copy keeps of an entry.
+/// A kind of attribute that a copy can keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KeptKind {
-    /// Permissions; set-user-ID, set-group-ID and sticky bit where the owner is kept
+    /// Permissions; set-user-ID, set-group-ID and sticky bit if the owner is kept
     Mode,
-    /// The time of the last change of content
+    /// Modification time
     Times,
-    /// Owner and group by their numbers, where the far end is root
+    /// Owner and group by number, if the far end is root
     Owner,
-    /// Extended attributes: user.*, and where the far end is root trusted.* and security.*
+    /// Extended attributes: user.*, and if the far end is root trusted.* and security.*
     Xattrs,
     /// POSIX ACLs, which contain the mode
     Acls,
@@ -50,7 +50,7 @@ impl KeptKind {
 }
 
 impl KeepArgs {
-    /// Returns what the copy keeps.
+    /// Returns the selection of what the copy keeps.
     ///
     /// # Errors
     /// Returns an error if ACLs are to be kept without the mode.
@@ -64,19 +64,19 @@ impl KeepArgs {
     }
 }
 
-/// Returns the lines about what the target did not take of entries that it has otherwise; none if it took all.
+/// Returns the lines about attributes that the target did not accept; none if it accepted all.
 pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
     let line = |loss: &CopyLoss| {
         let (name, why) = (name(&loss.name_hex), safe(&loss.why));
         format!("NOT kept: {}, for example of {name}: {why}", loss_words(loss))
     };
-    // No kind of --keep leaves hard links out.
+    // Hard links belong to no kind of --keep.
     let can_be_left_out = lost.iter().any(|loss| loss.kind != CopyLossKind::HardLink);
     let remedy = can_be_left_out.then(|| "  --keep with the other kinds leaves this out".to_owned());
     lost.iter().map(line).chain(remedy).collect()
 }
 
-/// Returns what the target did not take, in one line.
+/// Returns the attributes that the target did not accept, in one line.
 pub(super) fn lost_words(lost: &[CopyLoss]) -> String {
     let lost: Vec<String> = lost.iter().map(loss_words).collect();
     format!("the target did not take {}", lost.join(", "))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_loss_is_told_with_its_number_and_an_example() {
+    fn each_loss_is_reported_with_its_number_and_an_example() {
         let loss = |kind, entries| CopyLoss {
             kind,
             entries,

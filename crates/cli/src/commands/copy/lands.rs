@@ -1,4 +1,4 @@
-//! Asks hosts where the files of a copy land.
+//! Determines the destination of a copy's files, by asking the hosts.
 
 use anyhow::{Result, anyhow};
 use landspeed_agent::session::PathUse;
@@ -10,8 +10,8 @@ use landspeed_record::PathBytes;
 use super::place::CopyPlaces;
 use super::rules::RuleArgs;
 
-/// Asks both hosts what is there, and returns where the files land. The target is to be used as `to`: a host may permit only
-/// some uses of its files.
+/// Asks both hosts what exists at the paths, and returns the destination of the files. The target will be used as `to`:
+/// a host may permit only some uses of its files.
 pub(super) fn lands(
     joined: &JoinedHosts,
     places: &CopyPlaces,

@@ -1,4 +1,4 @@
-//! Lists that the user names: of patterns, and of names. Whatever is read, even /dev/zero, is bounded.
+//! Reads the user's lists of patterns and of names. All reads are limited, even of /dev/zero.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -9,16 +9,16 @@ use landspeed_record::{MOST_NAME_BYTES, MOST_NAMES, PathBytes};
 
 use crate::output::usage;
 
-/// The longest name that Linux takes (PATH_MAX), without its NUL.
+/// The longest name that Linux accepts (PATH_MAX), without its NUL.
 const LONGEST_NAME: usize = 4095;
 
-/// The most bytes that are read of one name: "./" before it and slashes after it are not kept.
+/// The largest number of bytes that are read of one name. A leading "./" and trailing slashes are not kept.
 const LONGEST_LINE: u64 = 2 * LONGEST_NAME as u64;
 
-/// The most bytes that are read of a list of names.
+/// The largest number of bytes that are read of a list of names.
 const MOST_BYTES: u64 = MOST_NAME_BYTES as u64;
 
-/// The most bytes that are read of a file of patterns.
+/// The largest number of bytes that are read of a file of patterns.
 const MOST_PATTERNS: u64 = 1 << 20;
 
 /// Returns the lines of a file of patterns.
@@ -34,7 +34,8 @@ pub(super) fn patterns(file: &Path) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// Returns the names in a file, or in standard input for "-". With `ends_with_nul` each ends with NUL, otherwise with its line.
+/// Returns the names in a file, or in standard input for "-". With `ends_with_nul`, each name ends with NUL, otherwise
+/// with a newline.
 pub(super) fn names(file: &Path, ends_with_nul: bool) -> Result<Vec<PathBytes>> {
     let read = match file.as_os_str() == "-" {
         true => read_names(io::stdin().lock().take(MOST_BYTES + 1), MOST_NAMES, ends_with_nul),
@@ -49,14 +50,14 @@ pub(super) fn names(file: &Path, ends_with_nul: bool) -> Result<Vec<PathBytes>> 
     })
 }
 
-/// Why a list of names is not taken.
+/// The reason why a list of names is refused.
 #[derive(Debug)]
 enum NameError {
     Unread(io::Error),
     Wrong(&'static str),
 }
 
-/// Reads names one by one, up to the first that is wrong, and at most `most`.
+/// Reads names one by one, up to the first invalid one, and at most `most`.
 fn read_names<R: BufRead>(
     mut list: Take<R>,
     most: usize,
@@ -69,7 +70,7 @@ fn read_names<R: BufRead>(
         let read = list.by_ref().take(LONGEST_LINE).read_until(end, &mut line);
         match (read.map_err(NameError::Unread)?, list.limit()) {
             (0, 1..) => return Ok(names),
-            // A line that is cut off there is not a name.
+            // A line that is cut off is not a name.
             (_, 0) => return Err(NameError::Wrong("longer than 64 MiB: name folders instead")),
             _ => names.extend(name_of(&line, end)?),
         }
@@ -77,7 +78,7 @@ fn read_names<R: BufRead>(
     Err(NameError::Wrong("more than 4 million names: name folders instead"))
 }
 
-/// Returns the name in a line, which may have its `end`; `None` for an empty one.
+/// Returns the name in a line, which may end with `end`; `None` for an empty line.
 fn name_of(line: &[u8], end: u8) -> Result<Option<PathBytes>, NameError> {
     let name = below_source(line.strip_suffix(&[end]).unwrap_or(line)).map(PathBytes);
     let fits = |name: &PathBytes| name.0.len() <= LONGEST_NAME && !name.0.contains(&0);
@@ -97,7 +98,8 @@ fn unread(file: &Path, error: &io::Error) -> anyhow::Error {
     usage(format!("{}: cannot read it: {error}", file.display()))
 }
 
-/// Returns a name as find(1) prints it without "./" before it and a slash after it; "" for ".", and `None` for an empty line.
+/// Returns a name without a leading "./", as find(1) prints it, and without a trailing slash; "" for ".", and `None`
+/// for an empty line.
 fn below_source(line: &[u8]) -> Option<Vec<u8>> {
     let mut name = line;
     while let [b'.', b'/', rest @ ..] = name {
@@ -120,7 +122,7 @@ fn below_source(line: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Returns why a list is refused, when at most 64 KiB and 10,000 names of it are read.
+    /// Returns why a list is refused if at most 64 KiB and 10,000 names of it are read.
     fn wrong(list: impl Read, ends_with_nul: bool) -> &'static str {
         match read_names(BufReader::new(list).take(64 << 10), 10_000, ends_with_nul) {
             Err(NameError::Wrong(why)) => why,
@@ -139,9 +141,9 @@ mod tests {
         };
         assert_eq!(read(b"a\n./b/c/\n\n\xff\n", false), [&b"a"[..], b"b/c", b"\xff"]);
         assert_eq!(read(b"a\nb\0./\0.\0", true), [&b"a\nb"[..], b"", b""]);
-        // The last name needs no end.
+        // The last name needs no terminator.
         assert_eq!(read(b"a\nb", false), [b"a", b"b"]);
-        // What leads elsewhere is refused by the host that has the files.
+        // The host that has the files refuses names that lead elsewhere.
         assert_eq!(read(b"/etc/x\n../y\n", false), [&b"/etc/x"[..], b"../y"]);
         std::fs::write(&file, b"a\0b\0").unwrap();
         assert!(names(&file, false).unwrap_err().to_string().contains("need --null"));
@@ -160,7 +162,7 @@ mod tests {
             }
         }
         assert!(wrong(io::repeat(0), false).ends_with("need --null"));
-        // No part of it is a name, such as that of the whole folder.
+        // A part of the line must not become a name, such as that of the whole folder.
         assert!(wrong(&b"./".repeat(9_000)[..], false).ends_with("need --null"));
     }
 

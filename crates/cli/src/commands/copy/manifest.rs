@@ -1,4 +1,4 @@
-//! The digests of the files that were copied, in the form that b3sum(1) reads.
+//! The digests of the copied files, in the format that b3sum(1) reads.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -19,19 +19,19 @@ use crate::place::{check_replaceable, folder, replace, sync};
 pub(crate) struct ManifestCounts {
     /// Files whose digests were written.
     files: u64,
-    /// Files that were copied and left out, because `b3sum --check` cannot read their names: they are not UTF-8, or have
-    /// the character U+FFFD, which takes the place of what is not, or end with a carriage return, or are "-".
+    /// Files that were copied and left out, because `b3sum --check` cannot read their names: names that are not UTF-8,
+    /// contain the replacement character U+FFFD, end with a carriage return, or are "-".
     left_out: u64,
-    /// Files that were copied and left out, because they have holes of a MiB and more: the ends do not hash their zeros, so they
-    /// have compared another digest than the one that b3sum prints.
+    /// Files that were copied and left out, because they have holes of 1 MiB or more. The ends do not hash the zeros of
+    /// holes, so their digests differ from those that b3sum prints.
     with_holes: u64,
-    /// Where it was written.
+    /// The path of the manifest.
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl ManifestCounts {
-    /// Returns what was written, in lines.
+    /// Formats what was written, in lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let wrote =
             format!("wrote the digests of {} to {}", counted(self.files, "file"), self.path.display());
@@ -45,7 +45,7 @@ impl ManifestCounts {
     }
 }
 
-/// A manifest under way. Its lines are in a file without a name, of which nothing is left if the program ends.
+/// A manifest that is being written. Its lines are in an unnamed file, so that nothing is left if the program ends.
 pub(super) struct Manifest {
     path: PathBuf,
     state: RefCell<ManifestState>,
@@ -54,7 +54,7 @@ pub(super) struct Manifest {
 struct ManifestState {
     lines: BufWriter<File>,
     counts: ManifestCounts,
-    /// The first error. After it, nothing is written.
+    /// The first error. Nothing is written after it.
     written: io::Result<()>,
 }
 
@@ -76,7 +76,7 @@ impl Manifest {
         proven.iter().for_each(|file| state.add(file));
     }
 
-    /// Puts the manifest in place, on stable storage.
+    /// Gives the manifest its name, on stable storage.
     pub(super) fn finish(self) -> Result<ManifestCounts> {
         let ManifestState { lines, counts, written } = self.state.into_inner();
         let placed = written.and_then(|()| put_in_place(lines, &self.path));
@@ -111,13 +111,13 @@ impl ManifestState {
     }
 }
 
-/// Returns the line of a file; `None` if `b3sum --check` does not take its name.
+/// Returns the line of a file; `None` if `b3sum --check` does not accept its name.
 fn line(name: &[u8], digest: FileDigest) -> Option<String> {
-    // A carriage return at the end is no part of the name for some versions of b3sum, and "-" is standard input.
+    // Some versions of b3sum ignore a carriage return at the end of a name, and "-" means standard input.
     let is_fine = |name: &&str| !name.contains('\u{fffd}') && !name.ends_with('\r') && *name != "-";
     let name = std::str::from_utf8(name).ok().filter(is_fine)?;
     let digest = String::from(digest);
-    // Elsewhere a carriage return stays as it is: not every version has an escape for it.
+    // A carriage return elsewhere is kept: not every version has an escape for it.
     Some(match name.contains(['\\', '\n']) {
         true => format!("\\{digest}  {}\n", name.replace('\\', "\\\\").replace('\n', "\\n")),
         false => format!("{digest}  {name}\n"),

@@ -6,22 +6,23 @@ use landspeed_report::{counted, safe};
 
 use crate::failure::without_numbers;
 
-/// The number of names that are printed without `--full`: about a screen.
+/// The largest number of names that are printed without `--full`: about a screenful.
 const SHOWN: usize = 20;
 /// The number of names in a document without `--full`.
 const HELD: usize = 400;
 
-/// Returns how many names are printed.
+/// Returns the largest number of names that are printed.
 pub(super) fn shown(is_full: bool) -> usize {
     if is_full { usize::MAX } else { SHOWN }
 }
 
-/// Returns how many names are kept for a document.
+/// Returns the largest number of names in a document.
 pub(super) fn held(is_full: bool) -> usize {
     if is_full { usize::MAX } else { HELD }
 }
 
-/// Returns the lines about entries that failed: `head` with their number, and the first names; none if none failed.
+/// Returns the lines about failed entries: `head` with their number, and the first names. Returns none if no entry
+/// failed.
 pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full: bool) -> Vec<String> {
     if number == 0 {
         return Vec::new();
@@ -35,7 +36,7 @@ pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full:
     std::iter::once(format!("{head}: {}", counted(number, "entry"))).chain(named).chain(more).collect()
 }
 
-/// Returns the lines about entries that failed and whose names were not kept.
+/// Returns the lines about failed entries whose names were not kept.
 pub(super) fn unlisted(kinds: &[CopyFailureKind]) -> Vec<String> {
     let line = |kind: &CopyFailureKind| {
         let (entries, why) = (counted(kind.entries, "entry"), safe(&without_numbers(&kind.why)));
@@ -44,7 +45,7 @@ pub(super) fn unlisted(kinds: &[CopyFailureKind]) -> Vec<String> {
     kinds.iter().map(line).collect()
 }
 
-/// Returns the line about entries that are not named; `None` if all are.
+/// Returns the line about entries that are not named; `None` if all are named.
 pub(super) fn more(number: u64, named: usize, remedy: &str) -> Option<String> {
     let left = number.saturating_sub(named as u64);
     (left > 0).then(|| format!("  and {left} more: {remedy}"))

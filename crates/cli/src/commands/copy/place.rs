@@ -9,19 +9,19 @@ use landspeed_record::Side;
 use super::CopyArgs;
 use crate::groups::without_tokens;
 
-/// Where files come from and go to.
+/// The origin and the destination of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CopyPlaces {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) paths: CopyPaths,
-    /// The side of the pair that has the files. The first host of the pair opens all connections if it can: this machine
-    /// where it is one of the two, because others may not be able to reach it.
+    /// The side of the pair that has the files. The first host of the pair opens all connections if it can. If this
+    /// machine is one of the two hosts, it is the first, because others may not be able to reach it.
     pub(super) reads: Side,
 }
 
 impl CopyPlaces {
-    /// Returns the hosts of the pair, the first one first.
+    /// Returns the hosts of the pair in order.
     pub(super) fn words(&self) -> [String; 2] {
         match self.reads {
             Side::A => [self.from.clone(), self.to.clone()],
@@ -29,13 +29,13 @@ impl CopyPlaces {
         }
     }
 
-    /// Returns the places as they are shown and recorded. The line of an agent that names a host has a token.
+    /// Returns the places for display and for records. A host's name may be an agent's line with a token.
     pub(super) fn without_tokens(self) -> CopyPlaces {
         let [from, to] = [&self.from, &self.to].map(|host| without_tokens(std::slice::from_ref(host)));
         CopyPlaces { from, to, ..self }
     }
 
-    /// Returns the sources for people.
+    /// Formats the sources for the user.
     pub(super) fn sources_shown(&self) -> String {
         let [first, rest @ ..] = self.paths.sources.as_slice() else { return self.from.clone() };
         let first = shown_place(&self.from, &String::from_utf8_lossy(first));

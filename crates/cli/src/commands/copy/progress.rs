@@ -18,14 +18,14 @@ use super::place::CopyPlaces;
 use lines::CopyBeginning;
 pub(crate) use lines::CopyProgressLine;
 
-/// How progress is shown, on the command line.
+/// The option that selects the form of progress output.
 #[derive(Debug, Args)]
 pub(crate) struct ProgressArgs {
     /// Show progress on standard error as text, as JSON, or not at all
     ///
-    /// As text, a terminal has one line that changes each second, and elsewhere a line is printed every 30 s. As JSON, each line is an
-    /// object: the first one says where the files land, and then one a second says how far the copy is. Errors and warnings between
-    /// them stay text. Standard output is the same in each form.
+    /// As text, a terminal has one line that is redrawn each second; elsewhere a line is printed every 30 s. As JSON,
+    /// each line is an object: the first one has the destination of the files, and after it one per second has the
+    /// progress of the copy. Errors and warnings between them stay text. Standard output is the same in each form.
     #[arg(
         long, value_name = "FORM", value_enum, default_value_t = ProgressForm::Text, help_heading = "Output",
         conflicts_with_all = ["clean", "against"]
@@ -37,14 +37,14 @@ pub(crate) struct ProgressArgs {
 enum ProgressForm {
     /// A line for people
     Text,
-    /// A JSON object a line, each second
+    /// One JSON object per line, each second
     Json,
     /// No progress
     Off,
 }
 
 impl ProgressArgs {
-    /// Says where the files land.
+    /// Reports the destination of the files.
     pub(super) fn begin(&self, places: &CopyPlaces, target: &[u8], is_relayed: bool) {
         if self.progress == ProgressForm::Json {
             return CopyProgressLine::Begin(CopyBeginning::of(places, target, is_relayed)).write();
@@ -53,7 +53,7 @@ impl ProgressArgs {
         print_if_room(&format!("{} -> {target}\n", safe(&places.sources_shown())));
     }
 
-    /// Begins to show the progress of what begins now.
+    /// Starts the display of progress.
     pub(super) fn display(&self) -> CopyProgressDisplay {
         let begun = Instant::now();
         let form = match self.progress {
@@ -65,7 +65,7 @@ impl ProgressArgs {
     }
 }
 
-/// Shows the progress of a copy or a comparison until it is dropped.
+/// Shows the progress of a copy or a comparison, until dropped.
 pub(super) struct CopyProgressDisplay {
     begun: Instant,
     follower: RefCell<CopyFollower>,
@@ -94,7 +94,7 @@ impl DisplayForm {
 }
 
 impl CopyProgressDisplay {
-    /// Shows what is done now. A comparison has no times.
+    /// Updates the progress. A comparison has no times.
     pub(super) fn take(&self, counts: CopyCounts, times: CopyTimes) {
         let progress = self.follower.borrow_mut().take(self.begun.elapsed().into(), counts, times);
         match &self.form {

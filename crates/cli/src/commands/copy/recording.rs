@@ -1,7 +1,8 @@
 //! The record of a copy.
 //!
-//! It is written at the end: the copy may read or mirror the folder of the records, where a file that grows meanwhile would be
-//! one that changes, or one that only the target has (docs/decisions/0083-the-record-of-a-copy.md).
+//! The record is written at the end. The copy may read or mirror the folder of records. A record that grows there
+//! during the copy would be a changing file, or an extra file of the target
+//! (docs/decisions/0083-the-record-of-a-copy.md).
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -22,15 +23,15 @@ use crate::data;
 use crate::failure::{in_one_line, warn};
 use crate::groups::DataArgs;
 
-/// The largest number of moments in a record.
+/// The largest number of progress lines in a record.
 const MOST: usize = 600;
 /// The largest number of sources whose paths are in a record.
 const MOST_SOURCES: usize = 100;
 
-/// Whether and where a record is kept, on the command line.
+/// The options for the record of a copy.
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Keep no record, from which `landspeed show last` tells later how it went
+    /// Keep no record, which `landspeed show last` could show later
     #[arg(long, conflicts_with_all = ["clean", "dry_run", "verify"], help_heading = "Output")]
     no_record: bool,
     #[command(flatten)]
@@ -38,12 +39,12 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Returns the folder of records; `None` if there is none.
+    /// Returns the folder of records; `None` if no record is kept.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         data::folder(self.data.data_dir.as_deref()).ok()
     }
 
-    /// Writes a record. A copy does not fail where that fails.
+    /// Writes a record. If this fails, the copy does not fail.
     pub(super) fn keep(&self, record: &Record) {
         if !self.no_record
             && let Err(error) = self.write(record)
@@ -60,7 +61,7 @@ impl RecordArgs {
         let header = Line::Header(record.header.clone());
         let written = std::iter::once(&header).chain(&record.lines).try_for_each(|line| writer.write(line));
         if written.is_err() {
-            // What is left of it would be the record of a copy that did not come to its end.
+            // A partly written record would look like that of a copy that did not complete.
             let _ = std::fs::remove_file(&path);
         }
         written?;
@@ -68,18 +69,18 @@ impl RecordArgs {
     }
 }
 
-/// Collects the record of a copy while it goes on.
+/// Collects the record of a running copy.
 pub(super) struct CopyRecorder {
     begun: Instant,
     header: Header,
     plan: CopyPlan,
     moments: RefCell<Moments>,
-    /// The hosts, and what the copy has compared and decided.
+    /// Lines about the hosts, and about compared settings and decisions.
     chosen: RefCell<Vec<Line>>,
 }
 
 impl CopyRecorder {
-    /// Begins with a copy that begins now.
+    /// Starts the record of a copy that begins now.
     pub(super) fn begin(plan: CopyPlan) -> CopyRecorder {
         let topology = format!("{} {}", plan.from, plan.to);
         let header = RecordKind::COPY.header(&command_line(), &data::now());
@@ -93,25 +94,25 @@ impl CopyRecorder {
         }
     }
 
-    /// Returns the settings of the hosts that the plan has, if there are any. The source is at side `from`.
+    /// Returns the plan's settings of the hosts, if any. The source is at side `from`.
     pub(super) fn settings(&self, from: Side) -> Option<Cell> {
         let tuned = self.plan.tuned.as_ref().filter(|tuned| !tuned.is_empty());
         tuned.map(|tuned| tuned.cell(from))
     }
 
-    /// Takes what the copy has done so far.
+    /// Adds the progress of the copy.
     pub(super) fn take(&self, counts: CopyCounts, times: &CopyTimes) {
         let at_ns = Nanos::from(self.begun.elapsed());
         let moment = || CopyMoment { at_ns, counts, stages: CopyStages::from(times) };
         self.moments.borrow_mut().take(moment);
     }
 
-    /// Takes a line about a host, or about settings that are compared. A copy has some hundred at the most.
+    /// Adds a line about a host, or about settings that are compared. A copy has a few hundred at most.
     pub(super) fn take_line(&self, line: Line) {
         self.chosen.borrow_mut().push(line);
     }
 
-    /// Returns the record of a copy that is over: with its end, or with the reason why it has none.
+    /// Returns the record of a finished copy: with its end, or with the reason why it has none.
     pub(super) fn record<E: std::fmt::Display>(self, done: Result<&CopyDone, E>) -> Record {
         let last = match done {
             Ok(done) => Line::CopyEnd(Box::new(CopyEnd {
@@ -135,18 +136,18 @@ impl CopyRecorder {
     }
 }
 
-/// Some of the moments of a copy, which are all about as far apart: of a long copy, fewer are kept.
+/// Evenly spaced samples of a copy's progress. In a long copy, fewer of them are kept.
 #[derive(Default)]
 struct Moments {
     kept: Vec<CopyMoment>,
-    /// The number of those that were seen.
+    /// The number of samples so far.
     seen: usize,
-    /// One of 2 to the power of this number is kept.
+    /// One in 2^`halvings` samples is kept.
     halvings: u32,
 }
 
 impl Moments {
-    /// Takes the next moment, if it is one of those that are kept.
+    /// Adds the next sample, if it is one that is kept.
     fn take(&mut self, moment: impl FnOnce() -> CopyMoment) {
         let number = self.seen;
         self.seen += 1;
@@ -165,8 +166,8 @@ impl Moments {
     }
 }
 
-/// Returns the plan of a copy that is about to begin, without the settings of its flows and of its hosts, whether the user named
-/// the number of flows, and the ends of its path. `target` is the path that the files get.
+/// Returns the plan of a copy that is about to begin. It lacks the settings of the flows and of the hosts, whether the
+/// user named the number of flows, and the ends of the path. `target` is the path of the result.
 pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
     let sources = &places.paths.sources;
     let CopyOptions { keeping, flows, rules, only, is_synced, .. } = what;
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(moments.kept[0].at_ns, Nanos(0));
     }
 
-    /// The report of the command is made from the lines that are read later.
+    /// The command's report is made from the lines that are read later.
     #[test]
     fn a_record_that_is_read_gives_the_same_report() {
         let folder = tempfile::tempdir().unwrap();
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn half_a_record_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        // Longer than any line that is read.
+        // This line is longer than any line that is read.
         let plan = CopyPlan { target_hex: PathBytes(vec![0; 9 << 20]), ..CopyPlan::default() };
         let record = CopyRecorder::begin(plan).record(Err("the path is silent"));
         let args =

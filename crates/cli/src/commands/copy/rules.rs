@@ -1,4 +1,4 @@
-//! Which entries are copied, and what else is to be done with them.
+//! The options that select the entries of a copy, and further actions on them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,76 +15,77 @@ use landspeed_record::{CopyComparison, PathBytes};
 use super::lists;
 use crate::output::usage;
 
-/// The room that rules may take in a request to an agent.
+/// The space for rules in a request to an agent.
 const ROOM: usize = 200 << 10;
 
-/// Which entries are copied, and what else is to be done with them.
+/// The options that select the entries of a copy, and further actions on them.
 #[derive(Debug, Default, Args)]
 pub(crate) struct RuleArgs {
-    /// Leave alone what this pattern names: a line of a .gitignore file
+    /// Ignore entries that match this pattern: a line of a .gitignore file
     ///
-    /// May be given several times. Without a slash inside, a pattern is about names in any folder; with one, about names
-    /// from the source folder on. A slash at the end means folders alone, and ! copies all the same; the last pattern
-    /// that a name fits counts. What is left alone is not copied, compared or deleted, and a folder is not entered. What
-    /// the command line names is always copied.
+    /// May be given several times. A pattern without an inner slash matches names in any folder; a pattern with one
+    /// matches paths from the source folder. A slash at the end matches only folders, and ! copies the entry
+    /// nevertheless. The last matching pattern counts. Ignored entries are not copied, compared or deleted, and ignored
+    /// folders are not entered. Paths on the command line are always copied.
     #[arg(long, value_name = "GLOB", conflicts_with = "clean", help_heading = "Selection")]
     pub(crate) ignore: Vec<OsString>,
-    /// Leave alone what the lines of this file name, as those of a .gitignore file
+    /// Ignore entries that match the lines of this file, as in a .gitignore file
     ///
     /// May be given several times. The patterns of --ignore come after those of all files.
     #[arg(long, value_name = "FILE", conflicts_with = "clean", help_heading = "Selection")]
     pub(crate) ignore_from: Vec<PathBuf>,
-    /// Copy only what this file names, one name below the source folder a line; - is standard input
+    /// Copy only what this file names, one name below the source folder per line; - is standard input
     ///
-    /// A folder that is named is copied with all that is in it. A name that is missing makes the copy incomplete.
+    /// A named folder is copied with its content. A missing name makes the copy incomplete.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["clean", "delete"], help_heading = "Selection")]
     pub(crate) files_from: Option<PathBuf>,
-    /// The names of --files-from end with NUL, as those of find -print0
+    /// The names of --files-from end with NUL, as with find -print0
     #[arg(long, requires = "files_from", help_heading = "Selection")]
     pub(crate) null: bool,
-    /// Delete at the target what is not in the source folders, once all else is there
+    /// Delete at the target what is not in the source folders, after all else was copied
     ///
-    /// Nothing is deleted if any entry fails at either end, as a socket does unless --ignore names it, and nothing that --ignore
-    /// names. --dry-run lists what would be deleted.
-    /// A source and a target that are one folder, or of which one lies in the other, are refused within one host, also where a
-    /// mount hides it. Over two hosts landspeed cannot see it: look for it yourself where both have the same NFS export.
+    /// Nothing is deleted if any entry fails at either end (as a socket does, unless --ignore names it), and no entry
+    /// that --ignore names is deleted. --dry-run lists what would be deleted. Within one host, a source and a target
+    /// that are one folder, or of which one lies in the other, are refused, even if a mount hides this. Between two
+    /// hosts landspeed cannot see it: check this yourself if both have the same NFS export.
     #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
     pub(crate) delete: bool,
     /// Delete nothing if more than N entries would be deleted
     ///
-    /// Without it, nothing is deleted where a source folder is empty and the target has something in its place: it could be
-    /// one on which nothing is mounted.
+    /// Without this option, nothing is deleted if a source folder is empty and the target has content in its place: the
+    /// source could be an unmounted mount point.
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
     pub(crate) max_delete: Option<u64>,
-    /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
+    /// Write the BLAKE3 digests of the copied files to FILE here, for `b3sum --check` in the target's folder
     ///
-    /// A file is in it once its copy is proven, and each name of one that has several. Files that the target had already are not
-    /// read, and not in it, unless --checksum compares them. Nor are files with holes of a MiB and more: b3sum hashes their zeros,
-    /// and a copy does not.
+    /// A file is listed once its copy is proven, with each of its names if it has several. Files that the target had
+    /// already are not read and not listed, unless --checksum compares them. Files with holes of 1 MiB or more are not
+    /// listed: b3sum hashes their zeros, and a copy does not.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "verify", "clean"], help_heading = "Selection")]
     pub(crate) manifest: Option<PathBuf>,
-    /// Compare files of the same length by their content, and not by their times
+    /// Compare files of the same length by content instead of by modification time
     ///
-    /// Both ends read them, and of those that differ only the pieces of 1 MiB that do are sent. With it, --manifest has the
-    /// files that the target had already.
+    /// Both ends read them. Of files that differ, only the differing pieces of 1 MiB are sent. With this option,
+    /// --manifest also lists the files that the target had already.
     #[arg(long, conflicts_with_all = ["verify", "clean"])]
     pub(crate) checksum: bool,
-    /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
+    /// Send content at most at this rate, over all flows: bits per second as 200M, bytes as 25MB/s
     #[arg(
         long, alias = "limit", value_name = "RATE", value_parser = limit,
         conflicts_with_all = ["dry_run", "verify", "clean"]
     )]
     pub(crate) limit_rate: Option<BitRate>,
-    /// Go on although the target has less room than what is to come, because other programs free some meanwhile
+    /// Continue even if the target has less free space than the remaining data, because other programs free some during
+    /// the copy
     ///
-    /// Without it, a copy ends within seconds where files are clearly larger than what the target has free. With it, the copy ends
-    /// once the target is full.
+    /// Without this option, a copy ends within seconds if the files are clearly larger than the target's free space.
+    /// With it, the copy ends once the target is full.
     #[arg(long, conflicts_with_all = ["dry_run", "verify", "clean"])]
     pub(crate) no_room_check: bool,
 }
 
 impl RuleArgs {
-    /// Returns what both agents get.
+    /// Returns the rules that both agents get.
     pub(super) fn asked(&self) -> Result<CopyRules> {
         let ignore_hex = self.ignored()?;
         check_ignore_rules(&ignore_hex).map_err(usage)?;
@@ -100,7 +101,7 @@ impl RuleArgs {
         })
     }
 
-    /// Returns the lines with patterns: those of files first, so that the command line has the last word.
+    /// Returns the lines with patterns. Those of files come first, so that the command line has precedence.
     fn ignored(&self) -> Result<Vec<PathBytes>> {
         let mut lines = Vec::new();
         for file in &self.ignore_from {
@@ -108,7 +109,7 @@ impl RuleArgs {
         }
         lines.extend(self.ignore.iter().map(|glob| glob.as_bytes().to_vec()));
         lines.retain(|line| !line.is_empty() && !line.starts_with(b"#"));
-        // A byte takes two digits, and each line quotes and a comma.
+        // Each byte takes two digits, and each line takes quotes and a comma.
         let room: usize = lines.iter().map(|line| 2 * line.len() + 3).sum();
         match room <= ROOM {
             true => Ok(lines.into_iter().map(PathBytes).collect()),
@@ -118,12 +119,12 @@ impl RuleArgs {
         }
     }
 
-    /// Returns the names that alone are copied; `None` for all.
+    /// Returns the names to which the copy is limited; `None` for all.
     pub(super) fn only(&self) -> Result<Option<Vec<PathBytes>>> {
         self.files_from.as_deref().map(|file| lists::names(file, self.null)).transpose()
     }
 
-    /// Checks that names have a folder to be below, and that what only the target has can be known.
+    /// Checks that the names have a source folder, and that the extra entries of the target can be determined.
     pub(super) fn check_sources(&self, found: &[FoundPath], landing: &Landing) -> Result<()> {
         let are_folders = found.iter().all(|found| found.kind == PathKind::Folder);
         if self.files_from.is_some() && !(are_folders && found.len() == 1) {
@@ -140,7 +141,7 @@ impl RuleArgs {
         }
     }
 
-    /// Returns why a copy would delete nothing although that is asked for; empty if it would delete what is listed.
+    /// Returns why a requested deletion would delete nothing; empty if it would delete the listed entries.
     pub(super) fn would_not_delete(&self, outcome: &CopyComparison) -> String {
         match (self.delete, outcome.failed, self.max_delete) {
             (true, 1.., _) => "would delete nothing, because entries fail".to_owned(),
@@ -158,10 +159,10 @@ impl RuleArgs {
     }
 }
 
-/// The lowest limit: at it, a piece of a file takes two minutes.
+/// The lowest rate limit. A piece of a file then takes two minutes.
 const LOWEST: BitRate = BitRate(64e3);
 
-/// Reads a rate. Elsewhere letters of both cases are one; here a capital B is for bytes.
+/// Parses a rate. Unlike elsewhere, case matters here: a capital B means bytes.
 fn limit(text: &str) -> Result<BitRate, String> {
     let rate = match text.trim().strip_suffix("B/s") {
         Some(bytes) => bytes.parse().map(|rate: BitRate| BitRate(rate.0 * 8.0)),

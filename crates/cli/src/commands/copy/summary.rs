@@ -1,8 +1,9 @@
-//! The line of a copy about entries whose content was not sent.
+//! Formats the line of a copy about entries without sent content.
 
 use landspeed_report::counted;
 
-/// Returns the line about what was made beside files, and what the target had already; `None` if there is neither.
+/// Returns the line about entries that were created in addition to files, and entries that the target had; `None` if
+/// there are neither.
 pub(super) fn beside_files(made: u64, unchanged: u64) -> Option<String> {
     let made = match made {
         0 => None,

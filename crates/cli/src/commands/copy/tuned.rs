@@ -1,4 +1,4 @@
-//! Settings of the hosts while a copy lasts: those that `landspeed tune` has kept for its path.
+//! Settings of the hosts during a copy: those that `landspeed tune` kept for the path.
 
 use std::path::Path;
 
@@ -18,14 +18,14 @@ use crate::data;
 use crate::exit::Exit;
 use crate::kept::KeptSettings;
 
-/// Whether a copy sets its hosts.
+/// The option that lets a copy change settings of its hosts.
 #[derive(Debug, Args)]
 pub(crate) struct CopyTuneArgs {
-    /// While it copies, set both hosts as the newest `landspeed tune` of this path has kept them
+    /// During the copy, set both hosts as the newest `landspeed tune` of this path kept them
     ///
-    /// All is restored at the end of the copy, however it ends, and read back. It needs logins as root at both ends, and a run of
-    /// `landspeed tune SOURCE TARGET` whose record is in the folder of records. An agent that hears nothing for 5 s restores its
-    /// host and ends the copy, whatever --patience says.
+    /// All settings are restored and read back at the end of the copy, however it ends. This needs logins as root at
+    /// both ends, and a run of `landspeed tune SOURCE TARGET` whose record is in the folder of records. An agent that
+    /// hears nothing for 5 s restores its host and ends the copy, whatever --patience says.
     #[arg(
         long, help_heading = "Flow", conflicts_with_all = ["clean", "dry_run", "verify", "against"]
     )]
@@ -37,16 +37,18 @@ impl CopyTuneArgs {
         self.tune
     }
 
-    /// Returns an error if settings are asked for where the data take no path.
+    /// Returns an error if settings are requested although the data takes no path.
     pub(super) fn check(&self, places: &CopyPlaces) -> Result<(), String> {
         match self.tune && places.from == places.to {
-            true => Err("--tune: both ends are one host, and the data take no link: leave it out".to_owned()),
+            true => {
+                Err("--tune: both ends are one host, and no link carries the data: leave it out".to_owned())
+            }
             false => Ok(()),
         }
     }
 
-    /// Returns the settings that the hosts of a pair get for a copy over such flows; `None` if they are not asked for. `records`
-    /// is the folder of records.
+    /// Returns the settings that the hosts of a pair get for a copy over such flows; `None` if none are requested.
+    /// `records` is the folder of records.
     pub(super) fn settings(
         &self,
         pair: &Pair<'_>,
@@ -73,7 +75,7 @@ fn none(places: &CopyPlaces) -> anyhow::Error {
     )
 }
 
-/// The path of a copy, as a run of `landspeed tune` may have seen it.
+/// The path of a copy, to be compared with the paths of tuning runs.
 struct TunedPath<'a> {
     pair: &'a Pair<'a>,
     /// The side of the source.
@@ -82,13 +84,13 @@ struct TunedPath<'a> {
 }
 
 impl TunedPath<'_> {
-    /// Returns what the newest run over this path has kept.
+    /// Returns the settings that the newest run over this path kept.
     fn newest(&self, folder: &Path) -> Option<CopyHostSettings> {
         let records = data::newest_of(folder, RecordKind::TUNE);
         records.iter().filter(|record| self.may_be(record)).find_map(|record| self.kept(record))
     }
 
-    /// Returns true if the end of a record does not tell that it is of another path.
+    /// Returns false if the end of a record shows that it is of another path.
     fn may_be(&self, record: &Path) -> bool {
         let Ok(RecordOutline { last: Some(Line::Summary(summary)), .. }) = outline(record) else {
             return false;
@@ -97,7 +99,8 @@ impl TunedPath<'_> {
         counts(&summary, self.transport) && are_hosts(hosts, &summary)
     }
 
-    /// Returns what a run has kept, if its path is this one. Its host A, which has sent the data, is the source.
+    /// Returns the settings that a run kept, if its path is this one. The run's host A, which sent the data, is the
+    /// source.
     fn kept(&self, record: &Path) -> Option<CopyHostSettings> {
         let kept = KeptSettings::of(record.to_owned(), false).ok()?;
         let (then, now) = (path_of(kept.path_facts()?, Side::A), path(self.pair, self.from));
@@ -114,11 +117,11 @@ impl TunedPath<'_> {
     }
 }
 
-/// Returns true if a run has shown what raises the goodput of two hosts, as they were, over this transport.
+/// Returns true if a run started from the hosts as they were and shows what raises their goodput over this transport.
 fn counts(summary: &TuneSummary, transport: &str) -> bool {
     let of_two = summary.others_a.is_empty() && summary.others_b.is_empty();
     let is_done = summary.void.is_none() && summary.program.is_none();
-    // From another start, a setting that helped may be worse than what the host has by itself. `--set` is looked for later.
+    // A setting that helped from another start may be worse than the host's own. `--set` is checked later.
     let is_as_found = summary.baseline == Baseline::Found.name();
     let name = TRANSPORT.of(&summary.final_cell.flow);
     let carried = encrypted(name).map_or(name, |transport| transport.name());
@@ -126,14 +129,14 @@ fn counts(summary: &TuneSummary, transport: &str) -> bool {
     of_two && is_done && is_as_found && is_of_goodput && carried == transport
 }
 
-/// Returns true if the hosts of a run are these two, with the kernels that they had.
+/// Returns true if the hosts of a run are these two, with the same kernels.
 fn are_hosts(hosts: [&HostFacts; 2], summary: &TuneSummary) -> bool {
     let then = Side::BOTH.map(|side| summary.host(side));
     hosts.iter().zip(then).all(|(now, then)| now.hostname == then.hostname && now.kernel == then.kernel)
 }
 
-/// Returns the exit status of a copy whose hosts do not read back as before, and why; `None` if they do. What another program
-/// has changed decides only where the copy is complete.
+/// Returns the exit status and the reason for a copy whose hosts do not read back as before; `None` if they do. A
+/// setting that another program changed affects the status only of a complete copy.
 pub(super) fn unrestored(report: &CopyReport) -> Option<(Exit, String)> {
     let restored = report.restored.as_ref()?;
     let complaint = restored.complaint()?;
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_restored_decides_the_exit_status_and_what_another_program_changed_comes_last() {
+    fn unrestored_settings_decide_the_exit_status_and_changes_of_other_programs_come_last() {
         let ends = |restored: Option<RestoreOutcome>, failed| {
             let outcome = CopyOutcome { failed, ..CopyOutcome::default() };
             let report = CopyReport { outcome, restored, ..CopyReport::default() };

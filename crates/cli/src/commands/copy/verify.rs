@@ -1,4 +1,4 @@
-//! `landspeed copy --verify`: whether the target has what the source has.
+//! `landspeed copy --verify`: checks whether the target has the content of the source.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use crate::exit::Exit;
 use crate::failure::because;
 use crate::output::FORMAT;
 
-/// Where a verification reads the target's files from.
+/// The storage from which a verification reads the target's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerifiedFrom {
-    /// From memory, where the system holds them, and else from the disk
+    /// From memory if the system holds them there, otherwise from the disk
     Memory,
     /// From the disk
     Disk,
@@ -46,7 +46,7 @@ pub(crate) struct CopyVerification {
     format: u32,
     #[serde(flatten)]
     route: CopyRoute,
-    /// From the first question to the last answer.
+    /// From the first request to the last answer.
     duration_ns: Nanos,
     #[serde(flatten)]
     flow: ComparedFlow,
@@ -58,16 +58,16 @@ pub(crate) struct CopyVerification {
     entries: Vec<CopyDiffering>,
 }
 
-/// The number of entries that differ in one way.
+/// The number of entries with one kind of difference.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct DifferenceCount {
-    /// How they differ.
+    /// The kind of difference.
     difference: CopyDifference,
-    /// Their number.
+    /// The number of entries.
     entries: u64,
 }
 
-/// The entries that differ, as far as they were listed.
+/// The differing entries, up to the limit of the list.
 #[derive(Debug, Default)]
 struct DifferenceList {
     counts: BTreeMap<CopyDifference, u64>,
@@ -75,7 +75,7 @@ struct DifferenceList {
 }
 
 impl DifferenceList {
-    /// Counts entries, and keeps them up to `most` in all.
+    /// Counts entries, and keeps them until the list has `most`.
     fn take(&mut self, entries: Vec<CopyDiffering>, most: usize) {
         for difference in entries.iter().flat_map(|entry| &entry.differs) {
             *self.counts.entry(*difference).or_default() += 1;
@@ -104,7 +104,7 @@ impl DifferenceList {
     }
 }
 
-/// Compares, prints what differs, and returns the exit status.
+/// Compares, prints the differences, and returns the exit status.
 pub(super) fn run(
     args: &CopyArgs,
     route: CopyRoute,
@@ -163,7 +163,7 @@ fn word(difference: CopyDifference) -> &'static str {
     }
 }
 
-/// Returns what to do about files that a copy leaves as they are although they differ.
+/// Returns the remedy for files that a copy would not replace although they differ.
 fn remedy(report: &CopyVerification) -> Option<String> {
     let has_content = report.by_difference.iter().any(|count| count.difference == CopyDifference::Content);
     has_content.then(|| {

@@ -26,7 +26,7 @@ use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present as present_report, usage};
 use crate::stop::StopRequest;
 
-/// Explain what holds a path or a flow back, and what to try
+/// Explain what limits a path or a flow, and what to try
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them \
@@ -57,7 +57,7 @@ pub(crate) struct ExplainArgs {
     /// Explain streams between many hosts: of all others with the last one
     #[arg(long, value_enum, hide_short_help = true, conflicts_with_all = ["target", "sizes"])]
     pub(crate) fan: Option<FanArg>,
-    /// Set its parameters, such as size=4K
+    /// Set the application's parameters, such as size=4K
     #[arg(long, value_name = "NAME=VALUE,...", requires = "app", hide_short_help = true)]
     pub(crate) with: Option<String>,
     /// Watch for this long
@@ -73,8 +73,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) limits: bool,
     /// Also send datagrams, to find the rate that the path carries
     ///
-    /// Other programs on the path get less for up to 10 s. The verdict then knows whether the path is the limit, and whether
-    /// a token bucket lets bursts through.
+    /// Other programs on the path get less for up to 10 s. The verdict then knows whether the path is the limit, and
+    /// whether a token bucket lets bursts through.
     #[arg(long, hide_short_help = true, conflicts_with_all = ["target", "fan"])]
     pub(crate) capacity: bool,
     /// Do not follow packets through the kernel
@@ -208,11 +208,11 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     })
 }
 
-/// Returns the settings of the flows that landspeed makes: of a stream, or of a workload that has others.
+/// Returns the settings of the flows that landspeed opens: those of a stream, or of a workload with its own settings.
 fn flow(args: &ExplainArgs) -> Result<Settings> {
     let own = args.app.as_deref().and_then(app::own).map(|runner| runner.flow()).unwrap_or_default();
     let usual = own.iter().find(|(name, _)| *name == TRANSPORT.name).and_then(|(_, usual)| find(usual));
-    // A workload whose flows are encrypted has them so over each stream.
+    // If a workload encrypts its flows, it does so over each stream transport.
     let is_encrypted = usual.is_some_and(|usual| usual.encrypts().is_some());
     let carried = encrypted(&args.sent.transport).filter(|_| is_encrypted);
     let transport = carried.map_or(args.sent.transport.as_str(), |carried| carried.name()).to_owned();

@@ -61,10 +61,10 @@ impl Screen {
             by_signal();
             String::new()
         });
-        let told = std::panic::take_hook();
+        let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             by_panic();
-            told(panic);
+            hook(panic);
         }));
         let screen = Screen(restore);
         let mut keys = before;

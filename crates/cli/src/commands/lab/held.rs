@@ -31,14 +31,14 @@ pub(crate) fn up(words: &[String]) -> Result<ExitCode> {
     command.extend([&name].into_iter().chain(&lab).map(Into::into));
     daemon::spawn(&command, &teller).context("cannot start the process that holds the lab")?;
     drop(teller);
-    let mut told = String::new();
-    answer.read_to_string(&mut told)?;
-    match told.strip_prefix(UP) {
+    let mut reply = String::new();
+    answer.read_to_string(&mut reply)?;
+    match reply.strip_prefix(UP) {
         Some(hosts) => out(&format!(
             "lab {name} is up\n{hosts}\nrun something there  landspeed lab enter {name} HOST -- COMMAND\nremove it            landspeed lab down {name}"
         ))?,
-        None if told.is_empty() => bail!("the process that holds the lab ended at once"),
-        None => bail!("{}", told.trim_end()),
+        None if reply.is_empty() => bail!("the process that holds the lab ended at once"),
+        None => bail!("{}", reply.trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -25,8 +25,8 @@ Examples:
   landspeed measure stream --help             its options";
 
 impl Args for MeasureArgs {
-    /// Every start of the program makes the whole command line, also that of an agent. The workloads, with all their options,
-    /// are made only where this command is parsed.
+    /// Each start of the program builds the whole command line, even that of an agent. The workloads and their options
+    /// are built only when this command is parsed.
     fn augment_args(command: Command) -> Command {
         command
             .about("Measure a path with one workload")

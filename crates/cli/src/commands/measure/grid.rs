@@ -40,7 +40,7 @@ pub(crate) struct GridOptions<'a> {
     pub(crate) report_missing: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
-    /// True to look at the machine first, and to refuse where it is too noisy for every question of the grid.
+    /// True to test the noise of the machine first, and to refuse if it hides every answer of the grid.
     pub(crate) gate: bool,
 }
 
@@ -209,11 +209,11 @@ fn names_control(grid: &Grid) -> bool {
     grid.all_settings().any(|one| one.name == CONTROL && of_host(one.place))
 }
 
-/// Looks at the machine before a grid: says what it can decide, or refuses to measure.
+/// Tests the noise of the machine before a grid: reports what the grid can decide, or refuses to measure.
 fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result<()> {
     stop.in_order("ending: nothing was measured yet");
     let looked = gate(grid, ground, &|| stop.asked())?;
-    // Trials that the user has cut off are too few to refuse a file.
+    // If the user has cut off the trials, there are too few to refuse a file.
     let Some(GateOutcome { forecast, cell, stolen }) = looked.filter(|_| !stop.asked()) else {
         return Ok(());
     };

@@ -7,7 +7,7 @@ use landspeed_record::units::{Nanos, parse_duration};
 
 use crate::data::RecordArg;
 
-/// What is varied, and when that ends.
+/// The factors to vary, and when to end.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Grid")]
 pub(crate) struct GridArgs {
@@ -21,29 +21,29 @@ pub(crate) struct GridArgs {
     /// Draw a curve for each value of this factor [default: the one with the fewest values]
     #[arg(long, value_name = "FACTOR", requires = "vary", hide_short_help = true)]
     pub(crate) by: Option<String>,
-    /// Compare this figure [default: what the workload is about]
+    /// Compare this figure [default: the workload's main figure]
     #[arg(long, value_name = "NAME", requires = "vary", hide_short_help = true, value_parser = figures())]
     pub(crate) figure: Option<GridFigure>,
-    /// Print what each factor is worth alone, with the others, and together (two values each)
+    /// Print the effect of each factor alone, with the others, and together (two values each)
     #[arg(long, requires = "vary", hide_short_help = true)]
     pub(crate) factorial: bool,
     /// Measure every combination this many times [default: 8]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: Option<u32>,
-    /// Go on until the interval of every ratio reaches at most this far to either side, such as 3%
+    /// Continue until the interval of every ratio reaches at most this far to either side, such as 3%
     #[arg(long, value_name = "PERCENT", hide_short_help = true, value_parser = share)]
     pub(crate) precision: Option<f64>,
     /// Begin no block that would end after this time
     #[arg(long, value_name = "TIME", hide_short_help = true, value_parser = parse_duration)]
     pub(crate) budget: Option<Nanos>,
-    /// Measure the whole grid this many times, each with hosts, processes and a lab made anew
+    /// Measure the whole grid this many times, each time with new hosts, processes and lab
     #[arg(long, value_name = "N", requires = "vary", conflicts_with = "resume", hide_short_help = true,
         value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) occasions: Option<u64>,
-    /// With --occasions: begin them at least this far apart
+    /// With --occasions: start them at least this far apart
     #[arg(long, value_name = "TIME", requires = "occasions", default_value = "0s", hide_short_help = true, value_parser = parse_duration)]
     pub(crate) apart: Nanos,
-    /// With --occasions: count this record of the same grid as one of them (may be repeated), to go on with a series
+    /// With --occasions: count this record of the same grid as one of them (may be repeated), to continue a series
     #[arg(long = "with", value_name = "RECORD", requires = "occasions", hide_short_help = true)]
     pub(crate) made: Vec<RecordArg>,
     /// Seed of the order of trials

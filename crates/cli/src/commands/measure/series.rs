@@ -1,4 +1,4 @@
-//! One design on several occasions.
+//! Measures one design on several occasions.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,17 +26,17 @@ pub(crate) struct Series<'a> {
     pub(crate) grid: Grid,
     /// The words that name the hosts.
     pub(crate) words: Vec<String>,
-    /// The number of occasions, with those that were made before.
+    /// The number of occasions, including those that were measured before.
     pub(crate) count: u64,
     /// The least time between the starts of two occasions.
     pub(crate) apart: Nanos,
-    /// The records of occasions that were made before.
+    /// The records of occasions that were measured before.
     pub(crate) made: &'a [RecordArg],
 }
 
 impl Series<'_> {
-    /// Measures the occasions that are missing, each with another order of cells, and shows what all say together. An
-    /// occasion that is cut off does not count: what is measured hours later is another occasion.
+    /// Measures the missing occasions, each with another order of cells, and shows the joint result. An occasion that
+    /// is cut off does not count: what is measured hours later is another occasion.
     pub(crate) fn measure(&self, options: &GridOptions<'_>, stop: &StopRequest) -> Result<ExitCode> {
         let folder = options.output.data_dir.as_deref();
         let mut files =
@@ -78,14 +78,14 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Prints the command that goes on with the series after these occasions, if there are some.
+    /// Prints the command that continues the series after these occasions, if there are any.
     fn tell(&self, files: &[PathBuf]) {
         if !files.is_empty() {
             eprintln!("landspeed: go on with: {}", self.again(files));
         }
     }
 
-    /// Returns the command that goes on with the series after these occasions.
+    /// Returns the command that continues the series after these occasions.
     fn again(&self, files: &[PathBuf]) -> String {
         let made = |file: &PathBuf| format!(" --with {}", shown(file));
         let new = files.iter().skip(self.made.len()).map(made);

@@ -1,4 +1,4 @@
-//! Which hosts an experiment runs on: those that its file names, or others that the command line names.
+//! The hosts of an experiment: those that its file names, or those of the command line.
 
 use anyhow::Result;
 use landspeed_engine::Experiment;
@@ -11,10 +11,10 @@ use crate::output::usage;
 /// The factor that is the lab itself.
 const TOPOLOGY: &str = "topology";
 
-/// Returns the words that name the hosts. `given` has those of the command line.
+/// Returns the words that name the hosts. `given` has the words of the command line.
 ///
 /// # Errors
-/// Returns a usage error if the file makes its hosts itself, or needs others than the virtual machines that are given.
+/// Returns a usage error if the file creates its own hosts, or needs hosts other than the given virtual machines.
 pub(super) fn words(experiment: &Experiment, given: &[String]) -> Result<Vec<String>> {
     if given.is_empty() {
         return Ok(experiment.words.clone());
@@ -30,8 +30,8 @@ pub(super) fn words(experiment: &Experiment, given: &[String]) -> Result<Vec<Str
     Ok(given.to_vec())
 }
 
-/// Checks that two virtual machines can take the place of the hosts of a file. Otherwise returns the reason as an error.
-/// `of_lab` is a setting of the file's lab that the file varies.
+/// Checks that two virtual machines can replace the hosts of a file. Otherwise returns the reason as an error. `of_lab`
+/// is a setting of the file's lab that the file varies.
 fn fits_guests(experiment: &Experiment, of_lab: Option<&GridSetting>) -> Result<(), String> {
     let cannot = "two virtual machines cannot take the place of the file's hosts";
     if let Some(GridSetting { name, .. }) = of_lab {
@@ -41,7 +41,7 @@ fn fits_guests(experiment: &Experiment, of_lab: Option<&GridSetting>) -> Result<
         let plan = topology::find(words).and_then(|topology| topology.plan(words));
         plan.map(|plan| plan.label()).map_err(|error| error.to_string())
     };
-    // Without words, a command makes two hosts with one link.
+    // Without words, a command creates two hosts with one link.
     let (own, two) = (plan(&experiment.words)?, plan(&[])?);
     if own != two && !labs::are_guests(&experiment.words) {
         return Err(format!("{cannot}: they are {own}"));

@@ -18,7 +18,7 @@ use crate::groups::{HostArgs, OutputArgs};
 use crate::output::{out, usage};
 use crate::stop::StopRequest;
 
-/// Measure an experiment that a file describes, and set it beside what was published
+/// Measure an experiment that a file describes, and compare it with published results
 #[derive(Debug, Args)]
 #[command(
     after_help = "A file is strict TOML: what is sent, over what, what is varied, when it ends, and what is expected. \
@@ -44,22 +44,22 @@ pub(crate) struct RunArgs {
     /// Keep only these values of a factor that the file varies (may be repeated)
     #[arg(long, value_name = "FACTOR=VALUE,VALUE")]
     pub(crate) values: Vec<String>,
-    /// Measure the whole design this many times, each with hosts, processes and a lab made anew
+    /// Measure the whole design this many times, each time with new hosts, processes and lab
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) occasions: Option<u64>,
-    /// With --occasions: begin them at least this far apart
+    /// With --occasions: start them at least this far apart
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0s", requires = "occasions")]
     pub(crate) apart: Nanos,
-    /// With --occasions: count this record of the same design as one of them (may be repeated), to go on with a series
+    /// With --occasions: count this record of the same design as one of them (may be repeated), to continue a series
     #[arg(long = "with", value_name = "RECORD", requires = "occasions")]
     pub(crate) made: Vec<RecordArg>,
-    /// Measure the version of a few minutes
+    /// Measure the version that takes a few minutes
     #[arg(long)]
     pub(crate) short: bool,
-    /// Measure without a look at the machine
+    /// Measure without testing the noise of the machine first
     ///
-    /// Without this option, trials of the first cell show how much they spread, before a file whose expectations ask for a
-    /// precision. Where that hides every answer, nothing is measured.
+    /// By default, if the file's expectations request a precision, trials of the first cell show how much they spread.
+    /// If this noise hides every answer, nothing is measured.
     #[arg(long)]
     pub(crate) anyway: bool,
     /// Look for mistakes in the file and measure nothing
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.values.iter().try_for_each(|text| experiment.keep(text)).map_err(usage)?;
     let words = hosts::words(&experiment, &args.hosts.hosts)?;
     if args.check {
-        out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
+        out(&format!("{}: no mistakes; {}", path.display(), summary(&experiment)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 }
 
 /// Returns the size of an experiment: "24 cells, 3 expectations".
-fn told(experiment: &Experiment) -> String {
+fn summary(experiment: &Experiment) -> String {
     let expectations = experiment.grid.expectations.len();
     format!("{} cells, {expectations} expectations", experiment.grid.cells())
 }

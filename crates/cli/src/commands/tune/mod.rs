@@ -271,7 +271,7 @@ fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
     Ok(Some(TunedProgram { workload, of }))
 }
 
-/// Returns the transport of the flows: that of the options, or the one that another workload of landspeed's own has.
+/// Returns the transport of the flows: that of the options, or that of landspeed's other workload.
 fn transport(args: &TuneArgs) -> Result<&'static dyn Transport> {
     let own = args.app.as_deref().and_then(app::own).map(|runner| runner.flow()).unwrap_or_default();
     let usual = own.iter().find(|(name, _)| *name == TRANSPORT.name).map(|(_, usual)| *usual);
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_status_tells_what_is_left_what_is_void_and_what_is_not_proven() {
+    fn the_exit_status_shows_left_settings_void_runs_and_unproven_gains() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
         let record = landspeed_record::read(&path).unwrap();
         let proven = landspeed_analysis::summary(&record, "").unwrap();

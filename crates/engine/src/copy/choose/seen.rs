@@ -1,4 +1,4 @@
-//! What a copy has done in its last seconds.
+//! The progress of a copy in its last seconds.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use landspeed_record::CopyCounts;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
-/// The time over which a rate is taken, at the least. In the first seconds, the flows' windows grow.
+/// The shortest time over which a rate is computed. In the first seconds, the flows' windows still grow.
 const RATE_OVER: Duration = Duration::from_secs(5);
-/// The number of counts that are kept, of which one comes a second.
+/// The number of counts that are kept. One arrives per second.
 const MOST: usize = 10;
 
-/// The counts of the last seconds, the oldest first.
+/// The counts of the last seconds, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct SeenCounts(VecDeque<(Instant, CopyCounts)>);
 
@@ -31,7 +31,7 @@ impl SeenCounts {
         self.0.clear();
     }
 
-    /// Returns true if the target has taken anything.
+    /// Returns true if the target has received any data.
     pub(super) fn has_moved(&self) -> bool {
         self.0.back().is_some_and(|(_, counts)| counts.moved_bytes > Bytes(0))
     }
@@ -40,8 +40,8 @@ impl SeenCounts {
         self.0.back().is_some_and(|(_, counts)| counts.is_walked)
     }
 
-    /// Returns the bytes that are left as far as they are found, and the rate; `None` before some seconds are seen, and
-    /// if a flow is broken.
+    /// Returns the bytes left of the files found so far, and the rate. Returns `None` in the first seconds, and if a
+    /// flow is broken.
     pub(super) fn left_and_rate(&self) -> Option<(Bytes, BitRate)> {
         let ((begun, first), (now, last)) = (self.0.front()?, self.0.back()?);
         let time = now.saturating_duration_since(*begun);
@@ -69,7 +69,7 @@ mod tests {
         seen.take_at(begun, counts(0, 0));
         assert!(!seen.has_moved());
         for second in 1..=20_u64 {
-            // Slow at first.
+            // The rate is low at first.
             let moved = if second < 10 { second } else { 1_000 * (second - 10) };
             seen.take_at(begun + Duration::from_secs(second), counts(moved, 0));
             assert_eq!(seen.left_and_rate().is_some(), second >= 5);

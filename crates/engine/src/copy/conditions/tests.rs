@@ -24,7 +24,7 @@ fn next_lines(hosts: &mut CopyHosts<'_>) -> Vec<Line> {
 }
 
 #[test]
-fn a_long_copy_asks_more_and_more_seldom() {
+fn a_long_copy_asks_less_and_less_often() {
     let due = |end: Duration| {
         std::iter::successors(Some(AGAIN), |at| Some(due_after(*at))).take_while(|at| *at < end).count()
     };
@@ -40,7 +40,7 @@ fn what_has_changed_at_the_end_of_a_copy_is_a_line_for_each_host() {
     let [a, b] = ["a", "b"].map(|name| changing_host(name, usize::MAX));
     let path = path();
     let pair = path.between([&a, &b]);
-    // The source is the second host, and side A of the record.
+    // The source is the second host, which the record has as side A.
     let mut hosts = CopyHosts::ask(&pair, Side::B);
     for line in next_lines(&mut hosts) {
         let Line::Host { facts, .. } = &line else { panic!("{line:?}") };

@@ -42,7 +42,7 @@ fn boxed(frame: &PlacedFrame, levels: usize) -> Markup {
     let kin = frame.own.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(class, _)| *class);
     html! {
         svg class="frame" x=(across(frame.from)) y=(n(y)) width=(across(frame.share)) height=(n(LEVEL - 1.0)) {
-            title { (told(frame)) }
+            title { (tooltip(frame)) }
             rect class={ "through" @if let Some(class) = kin { " c-" (class.name()) } } width="100%" height="100%" {}
             @for (class, from, wide) in own {
                 rect class={ "own c-" (class.name()) } x=(across(from)) width=(across(wide)) height="100%" {}
@@ -56,7 +56,7 @@ fn across(share: f64) -> String {
     format!("{:.3}%", share * 100.0)
 }
 
-fn told(frame: &PlacedFrame) -> String {
+fn tooltip(frame: &PlacedFrame) -> String {
     let own: Vec<String> =
         frame.own.iter().map(|(class, share)| format!("{} {}", percent(*share), class.name())).collect();
     let of = if frame.kernel { " (kernel)" } else { "" };

@@ -90,12 +90,12 @@ fn powers(points: &[&SizePoint]) -> Vec<f64> {
 }
 
 fn description(sweep: &SizeSweep<'_>, series: &[ChartSeries]) -> String {
-    let told = |s: &ChartSeries| {
+    let text = |s: &ChartSeries| {
         let ends: Vec<&str> =
             [s.points.first(), s.points.last()].into_iter().flatten().map(|p| p.tooltip.as_str()).collect();
         ends.join(", ")
     };
-    let all: Vec<String> = series.iter().map(told).collect();
+    let all: Vec<String> = series.iter().map(text).collect();
     format!("{}: {}.", sweep.title, all.join("; "))
 }
 

@@ -40,11 +40,11 @@ pub(crate) fn window(window: &WindowHistory) -> Option<Markup> {
 }
 
 fn description(window: &WindowHistory, per: f64, unit: &str) -> String {
-    let told = |track: &WindowCurve| {
+    let text = |track: &WindowCurve| {
         let last = track.points.last().map_or(0.0, |p| p.1 / per);
         format!("{} ends at {} {unit}", track.bound.name_and_class().0, label(last))
     };
-    let lines: Vec<String> = window.tracks.iter().map(told).collect();
+    let lines: Vec<String> = window.tracks.iter().map(text).collect();
     format!("{}: {}.", window.flow, lines.join(", "))
 }
 

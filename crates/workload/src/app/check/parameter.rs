@@ -74,7 +74,7 @@ fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParame
     Ok(parameter)
 }
 
-/// Returns the time that a trial of a tuning run takes at most. Only a quantity can be lowered until it does.
+/// Returns the longest time that a trial of a tuning run should take. Only a quantity can be lowered to reach it.
 fn fills(word: &str, file: &ParameterFile, time: &Spanned<String>) -> Result<Nanos, FileMistake> {
     let wrong = |why: &str| here(time)(format!("parameter.{word}: {why}"));
     match file.is.get_ref() {

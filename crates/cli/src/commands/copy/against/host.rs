@@ -1,5 +1,5 @@
-//! A host of the comparison as other programs reach it: this machine, or one that ssh reaches. Scripts for its /bin/sh do what no
-//! agent does.
+//! A host of the comparison as other programs reach it: this machine, or one that ssh reaches. Scripts for its /bin/sh
+//! replace the agent.
 
 use std::io::{Seek, Write};
 use std::os::unix::process::CommandExt;
@@ -15,16 +15,17 @@ use landspeed_record::units::{Bytes, CpuNanos, quoted};
 use crate::failure::{in_one_line, warn};
 use crate::output::usage;
 
-/// The line that comes before the answer of a script. A login shell may print something first.
+/// The line that precedes the answer of a script, because a login shell may print something first.
 const MARK: &[u8] = b"\n@landspeed\n";
-/// The longest time of a script.
+/// The longest duration of a script.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The longest time in which a tree is removed or listed.
+/// The longest time to remove or list a tree.
 const LONGEST_OF_TREES: Duration = Duration::from_secs(3_600);
-/// Scripts run to their end also after Ctrl-C, because they remove what was copied.
+/// Scripts run to their end even after Ctrl-C, because they remove the copies.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Prints the process that waits for the sessions of ssh, sshd's parent of all, and the processor time of those that have ended.
+/// Prints the process that waits for the sessions of ssh (the common parent, sshd), and the processor time of the
+/// sessions that have ended.
 const SESSIONS: &str = r#"
 p=$$ found= ticks=0
 while [ "$p" -gt 1 ] && read -r line < "/proc/$p/stat"; do
@@ -39,10 +40,10 @@ done
 echo "$found $ticks"
 "#;
 
-/// The option by which a session has a connection of its own, so that sshd counts its time when it ends.
+/// The option that gives a session its own connection, so that sshd counts its time when it ends.
 pub(super) const UNSHARED: &str = "ControlPath=none";
 
-/// The prefix of a folder that is removed, and its unguessable end.
+/// The prefix of a folder that is removed later, with an unguessable suffix.
 const THROW_AWAY: &str = ".landspeed-against-XXXXXXXXXXXX";
 
 pub(super) struct AgainstHost {
@@ -73,7 +74,7 @@ impl AgainstHost {
         &self.word
     }
 
-    /// Returns a path of this host as programs take it: HOST:PATH, with an IPv6 address in brackets.
+    /// Formats a path of this host as programs accept it: HOST:PATH, with an IPv6 address in brackets.
     pub(super) fn place(&self, path: &str) -> String {
         let (user, host) = self.word.rsplit_once('@').unwrap_or(("", self.word.as_str()));
         let at = if user.is_empty() { "" } else { "@" };
@@ -84,16 +85,16 @@ impl AgainstHost {
         }
     }
 
-    /// Returns the options of ssh and scp. A program that would ask for a password fails.
+    /// Returns the options of ssh and scp. A program that would ask for a password fails instead.
     pub(super) fn ssh_options(&self) -> Vec<String> {
         let given = self.options.iter().map(String::as_str);
         let all = given.chain(["BatchMode=yes", "ConnectTimeout=15", UNSHARED]);
         all.flat_map(|option| ["-o".to_owned(), option.to_owned()]).collect()
     }
 
-    /// Returns the folder with its links resolved.
+    /// Returns the folder's path without symbolic links.
     pub(super) fn resolved(&self, folder: &str) -> Result<String> {
-        // Not "cd -", and nothing from CDPATH.
+        // The script must not run "cd -" or use CDPATH.
         let folder = if folder.starts_with('/') { folder.to_owned() } else { format!("./{folder}") };
         let path = self.ask(&format!("cd -P -- {} && pwd -P", quoted(&folder)));
         let path = path.with_context(|| format!("look at the folder {}", self.place(&folder)))?;
@@ -107,10 +108,10 @@ impl AgainstHost {
         Ok(path)
     }
 
-    /// Returns the bytes that a user may still write into a folder.
+    /// Returns the free space for a user in a folder.
     pub(super) fn room(&self, folder: &str) -> Result<Bytes> {
         let line = self.ask(&format!("df -P -k {folder} | tail -n 1"))?;
-        // Before the share that is used: the blocks that are available (POSIX.1-2024, df).
+        // The available blocks precede the share in use (POSIX.1-2024, df).
         let words: Vec<&str> = line.split_whitespace().collect();
         let free =
             words.windows(2).find(|two| two[1].ends_with('%')).and_then(|two| two[0].parse::<u64>().ok());
@@ -118,8 +119,8 @@ impl AgainstHost {
         Ok(Bytes(free.saturating_mul(1024)))
     }
 
-    /// Returns the process that waits for the sessions of ssh, and the processor time of those that have ended; `None` if it is not
-    /// found.
+    /// Returns the process that waits for the sessions of ssh, and the processor time of the sessions that have ended;
+    /// `None` if it is not found.
     pub(super) fn sessions(&self) -> Option<(String, CpuNanos)> {
         let said = self.ask(SESSIONS).ok()?;
         let (process, ticks) = said.split_once(' ').filter(|(process, _)| !process.is_empty())?;
@@ -134,7 +135,7 @@ impl AgainstHost {
             let at = line.iter().position(|byte| *byte == b' ')?;
             Some((std::str::from_utf8(&line[..at]).ok()?.parse::<u64>().ok()?, line[at + 1..].to_vec()))
         };
-        // The last name may be cut where there are very many.
+        // If there are very many names, the last one may be cut off.
         let whole = said.iter().rposition(|byte| *byte == 0).unwrap_or(0);
         Ok(said[..whole].split(|byte| *byte == 0).filter_map(file).collect())
     }
@@ -146,7 +147,7 @@ impl AgainstHost {
         Ok(said.strip_suffix('\n').unwrap_or(&said).to_owned())
     }
 
-    /// Runs a script with this host's /bin/sh, and returns what it prints.
+    /// Runs a script with this host's /bin/sh, and returns its output.
     fn output(&self, script: &str, limit: Duration) -> Result<Vec<u8>> {
         let mut stdin = tempfile::tempfile()?;
         write!(stdin, "printf '\\n@landspeed\\n'\n{script}\n")?;
@@ -171,7 +172,7 @@ impl AgainstHost {
             "-a",
             "-oClearAllForwardings=yes",
             "-oRemoteCommand=none",
-            // What removes a tree may take an hour: a host that is lost is known earlier.
+            // Removing a tree may take an hour, but the loss of a host must show earlier.
             "-oServerAliveInterval=15",
         ]);
         ssh.args(["--", &self.word, "exec /bin/sh"]);
@@ -179,14 +180,15 @@ impl AgainstHost {
     }
 }
 
-/// A folder that is removed when dropped, with all that is in it.
+/// A folder that is removed with its content when this is dropped.
 pub(super) struct ThrowAway<'h> {
     host: &'h AgainstHost,
     path: String,
 }
 
 impl<'h> ThrowAway<'h> {
-    /// Makes the folder beneath another one, whose path is resolved. Its name cannot be guessed, and no other user may enter it.
+    /// Creates the folder beneath another one, whose path is resolved. Its name cannot be guessed, and no other user
+    /// can enter it.
     pub(super) fn make(host: &'h AgainstHost, above: &str) -> Result<ThrowAway<'h>> {
         let above = above.trim_end_matches('/');
         let path = host.ask(&format!("mktemp -d {above}/{THROW_AWAY}"))?;
@@ -198,19 +200,20 @@ impl<'h> ThrowAway<'h> {
         Ok(ThrowAway { host, path })
     }
 
-    /// Returns the path of what the folder has under this name.
+    /// Returns the path of the entry with this name in the folder.
     pub(super) fn path_of(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
 
-    /// Makes an empty folder of this name, in the place of one that is there, and waits for the disk.
+    /// Replaces the entry of this name by an empty folder, and waits for the disk.
     pub(super) fn renew(&self, name: &str) -> Result<()> {
         let path = self.path_of(name);
         self.remove(&path, &format!("mkdir {path} && {{ sync -f {path} 2> /dev/null || sync; }}"))
     }
 
-    /// Removes a path, and runs a script then. It tries again where a program that was ended still writes, and where a folder was
-    /// copied that its user may not write. Files keep their modes: they may be hard links to the source's.
+    /// Removes a path, and then runs a script. Tries again if a program that was ended still writes, or if the copy has
+    /// a folder that its user may not write. Files keep their modes, because they may be hard links to the source's
+    /// files.
     fn remove(&self, path: &str, then: &str) -> Result<()> {
         let open = format!("find {path} -type d ! -perm -700 -exec chmod u+rwx {{}} \\;");
         let script = format!(
@@ -285,7 +288,7 @@ mod tests {
             let error = host("local").resolved(odd.to_str().unwrap()).unwrap_err();
             assert!(error.to_string().contains("name it by a link"), "{error}");
         }
-        // The folder "-", and not the one before.
+        // The name means the folder "-", and not the previous directory.
         assert!(host("local").resolved("-").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a comparison came to.
+//! The result of a comparison.
 
 use landspeed_analysis::turn_ratio;
 use landspeed_record::units::{Bytes, CpuNanos, Nanos, quoted};
@@ -16,23 +16,23 @@ pub(crate) struct AgainstReport {
     pub(super) source: String,
     /// The folder beneath which it was copied, with its host.
     pub(super) target: String,
-    /// True if a sample of the folder's files was copied, and not all.
+    /// True if a sample of the folder's files was copied instead of all.
     pub(super) is_sample: bool,
-    /// What was copied in each turn.
+    /// The content of each copy.
     pub(super) content: TreeCounts,
-    /// landspeed first, then the others as they were named.
+    /// The programs: landspeed first, then the others in the order of the command line.
     pub(super) programs: Vec<AgainstProgram>,
     /// Why processor time is not compared; null if it is.
     pub(super) uncounted: Option<String>,
-    /// The conditions of landspeed's last turn. The controls are those of its sockets, and not of the other programs.
+    /// The conditions of landspeed's last turn. The congestion controls are those of landspeed's sockets only.
     #[serde(flatten)]
     pub(super) conditions: CopyConditions,
 }
 
-/// What a tree holds.
+/// The content of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct TreeCounts {
-    /// Its entries, with the folder itself.
+    /// Its entries, including the folder itself.
     pub(super) entries: u64,
     /// The bytes of its files.
     pub(super) file_bytes: Bytes,
@@ -47,13 +47,14 @@ pub(super) struct AgainstProgram {
     pub(super) command: String,
     /// Its turns, without the first one, which does not count.
     pub(super) turns: Vec<AgainstTurn>,
-    /// Why it is left out; null if it is compared.
+    /// Why it is excluded; null if it is compared.
     pub(super) left_out: Option<String>,
-    /// What its copy is; null if it has the entries and the bytes of the source.
+    /// The content of its copy; null if the copy has the entries and the bytes of the source.
     pub(super) other_copy: Option<TreeCounts>,
-    /// landspeed's rate over its rate; null for landspeed, and for a program that is left out.
+    /// landspeed's rate divided by its rate; null for landspeed itself, and for an excluded program.
     pub(super) rate: Option<Estimate>,
-    /// landspeed's bytes per second of processor time over its; null also where processor time is not compared.
+    /// landspeed's bytes per second of processor time divided by those of this program; null also if processor time is
+    /// not compared.
     pub(super) cost: Option<Estimate>,
     #[serde(skip)]
     pub(super) words: Vec<String>,
@@ -62,12 +63,12 @@ pub(super) struct AgainstProgram {
     pub(super) first_code: Option<i32>,
 }
 
-/// What a turn has taken.
+/// The times of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct AgainstTurn {
-    /// Its time.
+    /// Duration of the turn.
     pub(super) took_ns: Nanos,
-    /// The processor time of all processes at both ends, in steps of 10 ms; null if that of the far end is not known.
+    /// Processor time of all processes at both ends, in steps of 10 ms; null if that of the far end is unknown.
     pub(super) cpu_ns: Option<CpuNanos>,
 }
 
@@ -87,12 +88,12 @@ impl AgainstProgram {
         }
     }
 
-    /// Compares the program with landspeed, whose turns these are.
+    /// Compares the program with landspeed, whose turns are `ours`.
     fn compare(&mut self, ours: &[AgainstTurn]) {
         if self.left_out.is_none() {
             self.rate = Some(turn_ratio(ours, &self.turns, |turn| turn.took_ns.0 as f64));
             let is_counted = ours.iter().chain(&self.turns).all(|turn| turn.cpu_ns.is_some());
-            // A turn that takes less than a step of the clock takes a step at most.
+            // A turn that takes less than a step of the clock counts as one step.
             let cpu = |turn: &AgainstTurn| turn.cpu_ns.unwrap_or_default().0.max(10_000_000) as f64;
             self.cost = is_counted.then(|| turn_ratio(ours, &self.turns, cpu));
         }

@@ -1,20 +1,20 @@
-//! The programs that a copy is compared with: a row each, or a command of the user.
+//! The programs with which a copy is compared: one row each, or a command of the user.
 
 use landspeed_record::units::quoted;
 use landspeed_report::split_words;
 
-/// Programs that are named alone, and the command of each.
+/// Programs that have a name, and the command of each.
 static ROWS: [(&str, &str); 2] =
     [("rsync", "rsync -a -e {ssh} {src}/ {dst}/"), ("scp", "scp -q -r -p {ssh-options} {src}/. {dst}/")];
 
-/// A program that copies, and the words of its command with places for what is copied.
+/// A program that copies: the words of its command, with placeholders for the paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rival {
     pub(super) name: String,
     template: Vec<String>,
 }
 
-/// What a command is filled in with.
+/// The values of the placeholders of a command.
 pub(super) struct CopiedPlaces {
     /// The source's folder and the target's, with their hosts.
     pub(super) places: [String; 2],
@@ -23,7 +23,7 @@ pub(super) struct CopiedPlaces {
     pub(super) ssh_options: Vec<String>,
 }
 
-/// Returns the programs that `--against` names: rows, and last a command, which may have commas.
+/// Returns the programs that `--against` names: rows, and last a command, which may contain commas.
 pub(super) fn rivals(values: &[String]) -> Result<Vec<Rival>, String> {
     let mut rivals: Vec<Rival> = Vec::new();
     for value in values {
@@ -135,7 +135,7 @@ mod tests {
         );
         let tar = "sh -c 'tar -C {src-path} -c . | ssh dtn2 tar -C {dst-path} -x'";
         assert_eq!(command(tar, &[]), ["sh", "-c", "tar -C /from -c . | ssh dtn2 tar -C /to -x"]);
-        // No shell makes two words, or another command, of what is a word.
+        // A single word must not become two words or another command.
         assert_eq!(command("cp 'a b;c' {src} {dst}", &[]), ["cp", "a b;c", "/from", "dtn2:/to"]);
     }
 

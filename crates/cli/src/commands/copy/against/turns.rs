@@ -15,30 +15,30 @@ use super::{INCOMPLETE, LONGEST, OwnProgram};
 use crate::failure::in_one_line;
 use crate::output::ActivityLine;
 
-/// Another program may take this many times as long as landspeed's first turn, and at least [`LEAST`].
+/// The longest duration of another program's turn, as a multiple of landspeed's first turn, but at least [`LEAST`].
 const TIMES: u32 = 20;
 const LEAST: Duration = Duration::from_secs(120);
-/// The time in which sshd waits for a session that has ended.
+/// The time for sshd to reap a session that has ended.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Lets programs take turns.
+/// Runs the programs in turn.
 pub(super) struct TurnTaker<'a> {
     pub(super) own: &'a OwnProgram<'a>,
-    /// The host that is copied to.
+    /// The host of the target.
     pub(super) to: &'a AgainstHost,
-    /// The end that is reached by ssh; `None` within this machine.
+    /// The end that ssh reaches; `None` within this machine.
     pub(super) far: Option<&'a AgainstHost>,
     pub(super) thrown: &'a ThrowAway<'a>,
-    /// What each copy is to have.
+    /// The content that each copy must have.
     pub(super) content: TreeCounts,
     /// The conditions of both hosts in landspeed's last turn.
     pub(super) conditions: CopyConditions,
 }
 
 impl TurnTaker<'_> {
-    /// Measures all programs, landspeed first in the list, and returns why processor time is not known, if it is not. The first turn
-    /// of each reads the source into memory and shows whether its copy is whole; it does not count. Ends early where all others are
-    /// left out.
+    /// Measures all programs, with landspeed first in the list. Returns the reason if processor time is unknown. The
+    /// first turn of each program reads the source into memory and shows whether its copy is complete; it does not
+    /// count. Ends early if all other programs are excluded.
     pub(super) fn measure(&mut self, programs: &mut [AgainstProgram], turns: u32) -> Result<Option<String>> {
         let line = ActivityLine::new();
         let mut limit = LONGEST;
@@ -66,7 +66,7 @@ impl TurnTaker<'_> {
         Ok(far.map(|far| format!("no sshd is seen on {} that counts what its sessions take", far.name())))
     }
 
-    /// Takes the next turn of a program that is not left out, and returns its time.
+    /// Runs the next turn of a program that is not excluded, and returns its time.
     fn next(&mut self, program: &mut AgainstProgram, is_first: bool, limit: Duration) -> Result<Duration> {
         if program.left_out.is_some() {
             return Ok(Duration::ZERO);
@@ -79,7 +79,7 @@ impl TurnTaker<'_> {
             program.other_copy = self.other_copy()?;
             program.first_code = done.status.code();
         } else {
-            // A copy of less takes less time: one that finds the target full, for example.
+            // An incomplete copy takes less time, for example if the target is full.
             let is_same = done.status.code() == program.first_code;
             ensure!(is_same, "not as its first turn: {}: {}", done.status, done.last_line);
             program.turns.push(turn);
@@ -106,7 +106,7 @@ impl TurnTaker<'_> {
         self.far.and_then(AgainstHost::sessions)
     }
 
-    /// Returns what the copy holds; `None` if it holds what the source does.
+    /// Returns the content of the copy; `None` if it equals that of the source.
     fn other_copy(&self) -> Result<Option<TreeCounts>> {
         let [copy, none] = ["copy", "none"].map(|name| self.to.place(&self.thrown.path_of(name)));
         let counts = self.own.counts(&copy, &none).context("look at the copy")?;
@@ -114,8 +114,8 @@ impl TurnTaker<'_> {
     }
 }
 
-/// Returns the names of files that were drawn at random, and their bytes together, of `size` at most. A file that does not fit any
-/// more is passed over.
+/// Draws files at random, up to `size` bytes together, and returns their names and their bytes. Skips a file that no
+/// longer fits.
 pub(super) fn sampled(mut files: Vec<(u64, Vec<u8>)>, size: Bytes) -> (Vec<Vec<u8>>, Bytes) {
     let order = turn_order(files.len(), 1, u64::from(std::process::id())).concat();
     let (mut names, mut bytes) = (Vec::new(), 0_u64);
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_has_what_fits() {
+    fn a_sample_has_files_that_fit_its_size() {
         let files: Vec<(u64, Vec<u8>)> =
             (0..100_u8).map(|n| (10, vec![n])).chain([(5_000, vec![200])]).collect();
         let (names, bytes) = sampled(files.clone(), Bytes(255));

@@ -7,21 +7,22 @@ use serde::Serialize;
 
 use super::CopyPlaces;
 
-/// The largest number of sources that a line names: it is to fit into a pipe.
+/// The largest number of sources in a line, which must fit into a pipe.
 const MOST_SOURCES: usize = 100;
 
 /// A line of `landspeed copy --progress json` on standard error.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub(crate) enum CopyProgressLine {
-    /// Where the files land. It comes once, and first.
+    /// The destination of the files. This line comes once, and first.
     Begin(CopyBeginning),
-    /// What is done so far. It comes about once a second, while the hosts answer.
+    /// The progress so far. This line comes about once a second, while the hosts answer.
     Progress(CopyProgressFigures),
 }
 
 impl CopyProgressLine {
-    /// Writes the line, unless a reader has left no room for it: the copy goes on, and the next line has newer figures.
+    /// Writes the line, unless the reader has left no room for it. The copy must not wait, and the next line has newer
+    /// figures.
     pub(super) fn write(&self) {
         if let Ok(json) = serde_json::to_string(self) {
             print_if_room(&(in_ascii(&json) + "\n"));
@@ -29,7 +30,7 @@ impl CopyProgressLine {
     }
 }
 
-/// Returns a JSON text with `\u` in place of all that is not printable ASCII, so that no terminal acts on a name.
+/// Returns a JSON text with `\u` escapes for everything but printable ASCII, so that a name cannot control a terminal.
 fn in_ascii(json: &str) -> String {
     let unit = |unit: u16| match u8::try_from(unit) {
         Ok(byte @ b' '..=b'~') => char::from(byte).to_string(),
@@ -38,20 +39,20 @@ fn in_ascii(json: &str) -> String {
     json.encode_utf16().map(unit).collect()
 }
 
-/// Where the files of a copy land.
+/// The destination of a copy's files.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CopyBeginning {
     /// The host that has the files.
     from: String,
-    /// The host that gets them.
+    /// The host that receives them.
     to: String,
-    /// What is copied, as the command line names it: the first 100 paths.
+    /// The sources as the command line names them: the first 100 paths.
     sources: Vec<WrittenPath>,
     /// The number of paths beyond these.
     more_sources: usize,
-    /// The path there.
+    /// The path of the result.
     target: WrittenPath,
-    /// True if the data pass through the machine of the command, because neither host reaches the other.
+    /// True if the machine of the command relays the data, because neither host can reach the other.
     is_relayed: bool,
 }
 
@@ -75,7 +76,7 @@ impl CopyBeginning {
 pub(crate) enum WrittenPath {
     /// The path, if it is UTF-8.
     Text(String),
-    /// The bytes of a path that is not, as hexadecimal digits.
+    /// The bytes of a path that is not valid UTF-8, as hexadecimal digits.
     BytesHex(PathBytes),
 }
 
