@@ -16,9 +16,9 @@ pub const CARRIER_CHANGES: &str = "carrier-changes";
 pub struct ConditionChange {
     /// The host. In a copy, host A is the source.
     pub side: Side,
-    /// Its name in the table of knobs; `link-speed` for the speed that a link has negotiated, `carrier-changes` for
-    /// the number of times that its carrier came or went. The speed of a bridge is not known if several of its ports
-    /// have a carrier, nor is that of a VLAN or macvlan on it.
+    /// Name of the condition in the table of knobs; `link-speed` for the negotiated speed of a link, `carrier-changes`
+    /// for the number of times that its carrier came or went. The speed of a bridge is unknown if several of its ports
+    /// have a carrier, and so is that of a VLAN or macvlan on it.
     pub knob: String,
     /// Value before the change; null if it could not be read.
     pub before: Option<String>,

@@ -162,7 +162,7 @@ fn sized(
 fn nothing_to_try(held: &CopyHeld) -> String {
     match held.by.first() {
         Some(first) => format!(
-            "no setting that can be changed is known to help against what held it: {}",
+            "no setting that can be changed is known to help against its limit: {}",
             hold_words(first.hold)
         ),
         None => "it is not known what held it".to_owned(),

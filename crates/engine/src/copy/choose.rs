@@ -150,13 +150,13 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Takes the largest window of a flow that the source's buffer allows, and that the target's does.
+    /// Takes the largest window of a flow that the source's buffer allows, and the one that the target's buffer allows.
     pub(super) fn has_windows(&mut self, windows: [Option<Bytes>; 2]) {
         self.windows = windows;
     }
 
-    /// Goes on as far as that is possible without waiting, and returns what the record is to have. `news` is what the
-    /// copy has done so far, if it was asked.
+    /// Advances as far as possible without waiting, and returns new lines for the record. `news` has the copy's
+    /// progress if the source was asked for it.
     pub(super) fn step(&mut self, news: Option<(CopyCounts, CopyTimes)>) -> Vec<Line> {
         if let Some((counts, times)) = news {
             self.seen.take(counts);
@@ -382,7 +382,7 @@ impl<'a> CopyTrials<'a> {
         let Some(outlook) = self.outlook().filter(|_| counted.is_clean) else { return Stage::Waits };
         match planned(&copy_held(&self.times), &self.levers(counted.rtt_ns), &outlook) {
             Ok((_, size)) if size.is_tight() && self.begun.elapsed() < SETTLING => self.not_now(format!(
-                "30 % of the copy has time for {} blocks of four turns, which is little while its rate settles",
+                "30 % of the copy is only enough for {} blocks of four turns while its rate settles",
                 size.blocks
             )),
             Ok((found, size)) => {

@@ -33,7 +33,7 @@ impl Host {
         format!("{}: conditions were not read again: {why}", self.name)
     }
 
-    /// Reads the same from the links of the data path, and waits for it.
+    /// Reads the conditions on the links of the data path, and waits for the answer.
     fn read_conditions(&self) -> Result<Vec<KnobState>, Error> {
         self.states_on_links(|device| Request::Conditions { device })
     }
@@ -84,7 +84,7 @@ pub(super) fn changed_since_probe<'s>(
         .filter(|(before, after)| before.value.is_some() || !is_outside_domain(after))
 }
 
-/// Returns true for a state of the link whose values are both known. A link without a carrier has no speed.
+/// Returns true for a state of the link with two known values. A link without a carrier has no speed.
 fn is_change_of_link(before: &KnobState, after: &KnobState) -> bool {
     is_of_link(before) && before.value.is_some() && after.value.is_some()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_knob as knob;
 use landspeed_record::KnobState;
 
-/// Returns each knob that both have and whose value in `now` differs from that in `before`, as it was and as it is.
+/// Returns each knob of both readings whose value differs between `before` and `now`, with both states.
 pub(super) fn differences<'s>(
     before: &'s [KnobState],
     now: &'s [KnobState],

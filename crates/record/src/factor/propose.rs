@@ -105,11 +105,11 @@ pub fn largest_window(buffer: &str) -> Option<Bytes> {
     Some(Bytes(greatest / 2))
 }
 
-/// Proposes each congestion control that the sender offers, except the current one, `stands`. The flag of a proposal is
+/// Proposes each congestion control that the sender offers, except `current`. The flag of a proposal is
 /// true if the congestion control may become the default of the sender's namespace. On a long path, where the growth of
 /// the window decides the goodput, the proposals come early in the order. On a short path, where the congestion
 /// controls differ mostly in processor cost, they come later.
-pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
+pub fn algorithms<'a>(view: &'a FactorView, current: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
     let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
