@@ -200,7 +200,7 @@ fn reap(front: &FrontSignals, child: i32) {
 }
 
 /// Waits until the program ends. If its supervisor was killed, the program has become a child of this process, and this
-/// function reaps it. If the supervisor is stopped, ends by the first signal after the program's end.
+/// function reaps it. If the supervisor is stopped, ends by the last signal.
 fn ended(front: &FrontSignals, supervisor: &OwnedFd, program: Pid) -> Option<FrontMessage> {
     let pidfd = pidfd_open(program, PidfdFlags::empty());
     let began = Instant::now();

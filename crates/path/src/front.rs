@@ -51,25 +51,27 @@ impl FrontSignals {
         }
     }
 
-    /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable. Returns a
-    /// signal that arrived after the program had ended, if `done` does not become readable. This process must then act
-    /// on the signal itself, instead of waiting for a stopped supervisor.
+    /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable. Returns the
+    /// last signal if it arrived after the program's end or shortly before, and `done` does not become readable. This
+    /// process must then act on the signal itself, instead of waiting for a stopped supervisor.
     pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) -> Option<c_int> {
+        let mut passed = None;
         loop {
-            let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
-            let [ended, came] = wait(polled, None);
-            if !came.is_empty()
-                && let Some(signal) = self.next()
-            {
-                if is_readable(program, Duration::ZERO) && !is_readable(done, REPORT) {
-                    return Some(signal);
-                }
+            // A program that is already ending does not react to a signal. So its end is noticed too after a signal.
+            let end = if passed.is_some() { program } else { done };
+            let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN), (end, PollFlags::IN)];
+            let [reported, came, ended] = wait(polled, None);
+            if !came.is_empty() {
+                let Some(signal) = self.next() else { continue };
+                passed = Some(signal);
                 // SAFETY: the arguments are numbers. A process that has ended receives nothing.
                 unsafe {
                     libc::syscall(libc::SYS_pidfd_send_signal, program.as_raw_fd(), signal, 0_usize, 0)
                 };
-            } else if !ended.is_empty() {
+            } else if !reported.is_empty() {
                 return None;
+            } else if !ended.is_empty() && !is_readable(done, REPORT) {
+                return passed;
             }
         }
     }

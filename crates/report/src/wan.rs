@@ -135,7 +135,7 @@ mod tests {
         let link = WanStats { rtt_ns: Nanos::millis(20), ..WanStats::default() };
         let late = WanReport { link, unfit: vec!["A to B: \u{1b}[2Jlate".into()] };
         let lines = verdict(&late);
-        assert!(lines[0].contains("not the path") && !lines[1].contains('\u{1b}'), "{lines:?}");
+        assert!(lines[0].contains("not the configured path") && !lines[1].contains('\u{1b}'), "{lines:?}");
         assert!(shared(&late).contains("an unknown time"));
         assert!(warning(Some(&late)).is_some());
         let mut unknown = WanReport::default();

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -191,25 +191,40 @@ fn if_both_are_killed_at_once_calls_fail_and_none_hangs() {
 #[test]
 fn landspeed_ends_by_a_signal_where_its_supervisor_is_stopped_and_its_program_has_ended() {
     for path in ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)) {
-        let home = TestHome::new();
-        let mut serve = command(Some(path), "serve 1 0");
-        serve.env("OF", home.path());
-        let mut server = TestServer::of(serve);
-        let [supervisor, program] = supervisor_and_program(server.child.id());
-        let stopped = StoppedProcess::of(supervisor);
-        signal(program, Signal::KILL);
-        // The supervisor does not wait for it, so it stays a zombie. A process that still exits takes signals.
-        let ended = || state(program) == Some('Z');
-        assert!(within(LIMIT, ended), "{path}: the program goes on");
-        assert!(matches!(server.child.try_wait(), Ok(None)), "{path}: it does not wait for the supervisor");
-        signal(server.child.id() as i32, Signal::TERM);
-        assert!(within_mut(|| server.child.try_wait().expect("a child").is_some()), "{path}: it goes on");
-        let code = server.child.wait().expect("a child").code();
-        assert_eq!(code, Some(128 + Signal::TERM.as_raw()), "{path}");
-        drop(stopped);
-        let none = || processes(home.path()).is_empty();
-        assert!(within(LIMIT, none), "{path}: {:?}", processes(home.path()));
+        ends_by_a_signal(path, |server, program| {
+            signal(program, Signal::KILL);
+            // The supervisor does not wait for it, so it stays a zombie.
+            assert!(within(LIMIT, || state(program) == Some('Z')), "{path}: the program goes on");
+            assert!(matches!(server.try_wait(), Ok(None)), "{path}: it does not wait for the supervisor");
+        });
     }
+}
+
+/// The program may not have ended yet when the signal is passed on to it.
+#[test]
+fn landspeed_ends_by_the_signal_that_ends_its_program_where_its_supervisor_is_stopped() {
+    ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)).for_each(|path| {
+        ends_by_a_signal(path, |_, _| {});
+    });
+}
+
+/// Stops the supervisor of a program over a path, calls `before` with landspeed and the program's process ID, and sends
+/// SIGTERM to landspeed, which must end by it.
+fn ends_by_a_signal(path: &str, before: impl FnOnce(&mut Child, i32)) {
+    let home = TestHome::new();
+    let mut serve = command(Some(path), "serve 1 0");
+    serve.env("OF", home.path());
+    let mut server = TestServer::of(serve);
+    let [supervisor, program] = supervisor_and_program(server.child.id());
+    let stopped = StoppedProcess::of(supervisor);
+    before(&mut server.child, program);
+    signal(server.child.id() as i32, Signal::TERM);
+    assert!(within_mut(|| server.child.try_wait().expect("a child").is_some()), "{path}: it goes on");
+    let code = server.child.wait().expect("a child").code();
+    assert_eq!(code, Some(128 + Signal::TERM.as_raw()), "{path}");
+    drop(stopped);
+    let none = || processes(home.path()).is_empty();
+    assert!(within(LIMIT, none), "{path}: {:?}", processes(home.path()));
 }
 
 /// Returns the session ID of a process; 0 if the session's leader is in an outer PID namespace, as in a container.
