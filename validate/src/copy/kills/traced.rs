@@ -144,8 +144,9 @@ impl Tracer {
         let is_over = || fs::metadata(format!("/proc/{id}/exe")).is_err();
         let attached = soon(|| Ok((is_over() || is_traced(pid, id)).then_some(())));
         attached.context("strace does not attach: look at kernel.yama.ptrace_scope")?;
+        // It has ended already where the process was killed at once at its point.
         ensure!(
-            tracer.strace.try_wait()?.is_none(),
+            tracer.strace.try_wait()?.is_none() || tracer.is_at_point()?,
             "strace may not attach: look at kernel.yama.ptrace_scope"
         );
         Ok(tracer)
