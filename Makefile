@@ -166,8 +166,8 @@ copy-wan: build-validate
 
 # 200 kills and 60 cuts of the link in the middle of a copy, ten of them for good: is a name ever given to a part of a file, and how much is
 # sent again? strace(1) kills controller, source, target, or one of them with the others at once, at the entry or the exit of a system call that
-# is drawn from those of a whole copy. 20 more kills, at moments, are of copies that have set both hosts (--tune): are these restored? (an hour
-# and a half, by estimate, and 1 GB of memory) Rounds are kept in target/copy-kills.jsonl, each with its call: a study that was ended goes on.
+# is drawn from those of a whole copy. 20 more kills, at moments, are of copies that have set both hosts (--tune): are these restored?
+# (25 minutes, and 1 GB of memory) Rounds are kept in target/copy-kills.jsonl, each with its call: a study that was ended goes on.
 # Remove that file to begin anew. KILLS_OF has options of `validate copy-kills`.
 KILLS_OF :=
 .PHONY: copy-kills
