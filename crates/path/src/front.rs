@@ -12,8 +12,8 @@ use crate::socket::wait;
 
 /// The signals that are passed on to the program.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
-/// The time for which a signal that arrives after the program's end waits for the report of that end. A supervisor
-/// sends the report immediately, unless it is stopped.
+/// The longest wait for the report of the program's end after a signal and that end. A supervisor sends the report
+/// immediately, unless it is stopped.
 const REPORT: Duration = Duration::from_secs(2);
 
 /// Receives the signals `SIGNALS` that are sent to this process, by signalfd(2).
@@ -70,8 +70,10 @@ impl FrontSignals {
                 };
             } else if !reported.is_empty() {
                 return None;
-            } else if !ended.is_empty() && !is_readable(done, REPORT) {
-                return passed;
+            } else if !ended.is_empty() {
+                // Waits for the report alone.
+                let [reported] = wait([(done, PollFlags::IN)], Some(REPORT));
+                return if reported.is_empty() { passed } else { None };
             }
         }
     }
@@ -102,12 +104,6 @@ impl FrontSignals {
             }
         }
     }
-}
-
-/// Returns true if the descriptor becomes readable within `time`. A pidfd becomes readable once its process has ended.
-fn is_readable(fd: BorrowedFd<'_>, time: Duration) -> bool {
-    let [ready] = wait([(fd, PollFlags::IN)], Some(time));
-    !ready.is_empty()
 }
 
 /// Returns true if this process is the leader of its session.
